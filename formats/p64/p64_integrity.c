@@ -9,6 +9,7 @@
 #include <quoin/blocks.h>
 
 #include "common/crc32c.h"
+#include "common/diag.h"
 #include "common/endian.h"
 #include "p64_layout.h"
 
@@ -109,8 +110,8 @@ static fmt_status judge_ternary(const p64_reader *r, const p64_tensor *t, const 
 fmt_status p64_judge_tensor(const p64_file *file, uint32_t index, const p64_piece *whole, fmt_diag *diag) {
     const p64_reader r = {.span = file->span, .diag = diag};
     const p64_tensor t = p64_get_tensor(file, index);
-    char name[P64_QUOTE_SIZE];
-    p64_quote(t.name, name, sizeof name);
+    char name[DIAG_QUOTE_SIZE];
+    diag_quote(name, t.name);
     if (whole->crc != t.crc) {
         return p64_refuse(&r, P64_R_TENSOR_CRC,
                           (p64_at){file->header.checksum_at + 4 + 4 * (uint64_t)index, index, t.crc, whole->crc},

@@ -121,11 +121,6 @@ uint64_t p64_first_nonzero(fmt_span span, uint64_t begin, uint64_t end);
 fmt_status p64_require_zero(const p64_reader *r, p64_rule rule, uint64_t begin, uint64_t end, const char *what);
 fmt_status p64_strictly_zero(const p64_reader *r, p64_rule rule, uint64_t begin, uint64_t end, const char *what);
 
-/* Copies a name for a message: at most size - 1 bytes, whole characters, control characters shown as '?'. */
-const char *p64_quote(fmt_str name, char *out, size_t size);
-
-#define P64_QUOTE_SIZE 96
-
 /* The groups of rules, in the order of rules.def. Each answers FMT_OK or the first refusal. */
 fmt_status p64_check_header(p64_reader *r);
 fmt_status p64_check_section_bounds(p64_reader *r); /* hparams-offset .. checksum-bounds */

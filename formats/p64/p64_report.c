@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/utf8.h"
 #include "p64_layout.h"
 
 #define ADVICE_DAMAGED "The file is damaged or incomplete: copy it again, or convert the model again."
@@ -124,25 +123,4 @@ fmt_status p64_strictly_zero(const p64_reader *r, p64_rule rule, uint64_t begin,
     }
     return p64_strictly(r, rule, (p64_at){at, FMT_NO_INDEX, 0, r->span.data[at]}, "%s: byte %llu is %02x instead of 00", what,
                         (unsigned long long)at, r->span.data[at]);
-}
-
-const char *p64_quote(fmt_str name, char *out, size_t size) {
-    size_t used = 0;
-    uint64_t at = 0;
-    while (at < name.size) {
-        const unsigned length = utf8_decode((const uint8_t *)name.data + at, name.size - at, NULL);
-        const bool is_shown = length > 1 || (length == 1 && name.data[at] >= 0x20 && name.data[at] != 0x7F);
-        if (used + (length > 0 ? length : 1) >= size) {
-            break;
-        }
-        if (is_shown) {
-            memcpy(out + used, name.data + at, length);
-        } else {
-            out[used] = '?';
-        }
-        used += length > 0 ? length : 1;
-        at += length > 0 ? length : 1;
-    }
-    out[used] = '\0';
-    return out;
 }

@@ -4,6 +4,7 @@
 
 #include <quoin/blocks.h>
 
+#include "common/diag.h"
 #include "common/endian.h"
 #include "common/fnv.h"
 #include "common/utf8.h"
@@ -17,7 +18,7 @@ typedef struct walk {
     uint64_t at; /* byte offset of the entry */
     p64_tensor t;
     uint32_t blob_size;
-    char name[P64_QUOTE_SIZE];
+    char name[DIAG_QUOTE_SIZE];
     uint64_t previous_end;
     uint32_t previous_manifold;
 } walk;
@@ -121,7 +122,7 @@ static fmt_status check_name(p64_reader *r, walk *w) {
     if (begin + w->t.name.size + 1 > r->strings_end) {
         r->strings_end = begin + w->t.name.size + 1;
     }
-    p64_quote(w->t.name, w->name, sizeof w->name);
+    diag_quote(w->name, w->t.name);
     return FMT_OK;
 }
 
@@ -260,8 +261,8 @@ static fmt_status check_table_order(const p64_reader *r) {
         const p64_tensor t = load_entry(r->file, i);
         make_key(&t, key);
         if (i > 0 && key_is_less(key, previous)) {
-            char name[P64_QUOTE_SIZE];
-            p64_quote(load_name(r->file, i), name, sizeof name);
+            char name[DIAG_QUOTE_SIZE];
+            diag_quote(name, load_name(r->file, i));
             return p64_refuse(r, P64_R_TABLE_ORDER, (p64_at){p64_entry_at(r->file, i) + P64_ENT_ROLE_AT, i, 0, t.role},
                               "Tensor %u (%s, %s) belongs before the entry in front of it", i, name, p64_role_name(t.role));
         }
@@ -295,8 +296,8 @@ static fmt_status check_duplicates(p64_reader *r) {
     if (second == UINT32_MAX) {
         return FMT_OK;
     }
-    char name[P64_QUOTE_SIZE];
-    p64_quote(load_name(r->file, second), name, sizeof name);
+    char name[DIAG_QUOTE_SIZE];
+    diag_quote(name, load_name(r->file, second));
     return p64_refuse(r, P64_R_NAME_DUPLICATE, (p64_at){p64_entry_at(r->file, second), second, first, second},
                       "Tensors %u and %u are both named %s", first, second, name);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/cursor.h"
+#include "common/diag.h"
 #include "common/endian.h"
 #include "common/fnv.h"
 #include "common/utf8.h"
@@ -191,8 +192,8 @@ static void note_repeats(p64_reader *r) {
         }
     }
     if (t->n_repeated > 0) {
-        char text[P64_QUOTE_SIZE];
-        p64_quote(p64_get_token(r->file, first), text, sizeof text);
+        char text[DIAG_QUOTE_SIZE];
+        diag_quote(text, p64_get_token(r->file, first));
         p64_note(r, P64_R_TOKENIZER_REPEAT, (p64_at){r->token_at[first], first, 0, t->n_repeated},
                  "Token %u ('%s') repeats an earlier one (%u such tokens); the lowest id counts", first, text, t->n_repeated);
     }
