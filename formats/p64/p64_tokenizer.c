@@ -195,7 +195,7 @@ static void note_repeats(p64_reader *r) {
         char text[DIAG_QUOTE_SIZE];
         diag_quote(text, p64_get_token(r->file, first));
         p64_note(r, P64_R_TOKENIZER_REPEAT, (p64_at){r->token_at[first], first, 0, t->n_repeated},
-                 "Token %u ('%s') repeats an earlier one (%u such tokens); the lowest id counts", first, text, t->n_repeated);
+                 "Token %u (%s) repeats an earlier one (%u such tokens); the lowest id counts", first, text, t->n_repeated);
     }
 }
 
