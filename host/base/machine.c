@@ -114,7 +114,8 @@ static void find_cgroup(char *path, size_t room) {
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         if (strncmp(line, "0::", 3) == 0) {
             line[strcspn(line, "\n")] = '\0';
-            snprintf(path, room, "%s", strcmp(line + 3, "/") == 0 ? "" : line + 3);
+            const char *group = strcmp(line + 3, "/") == 0 ? "" : line + 3;
+            snprintf(path, room, "%.*s", (int)(room - 1), group);
         }
     }
     if (file != NULL) {
