@@ -45,6 +45,9 @@ const blk_info *blk_get_info(blk_type type);
 /* The type with this printed name (ASCII case ignored), or null. */
 const blk_info *blk_find_name(const char *name);
 
+/* The table of types, in ascending order of their numbers: 0, 1, ... until null. */
+const blk_info *blk_info_at(uint32_t index);
+
 /* Bytes of a tensor of `rank` (1..4) dimensions, dims[0] contiguous.
  * FMT_NOT_FOUND: unknown type. FMT_BAD_ARG: rank outside 1..4, a zero dimension, or dims[0] no multiple of the block (a
  * writer's rule; see blk_tensor_bytes_padded). FMT_LIMIT: does not fit in 64 bits. out_bytes untouched on error. */
@@ -54,21 +57,26 @@ fmt_status blk_tensor_bytes(blk_type type, uint32_t rank, const uint64_t *dims, 
 fmt_status blk_tensor_bytes_padded(blk_type type, uint32_t rank, const uint64_t *dims, uint64_t *out_bytes);
 
 /* Decodes `count` elements beginning at element `first` of the tensor at `tensor` (memory order).
- * `first` must be a multiple of block_elems (ternary: any); a short last block is allowed.
+ * `first` must be a multiple of block_elems (ternary: any), otherwise FMT_BAD_ARG; a short last block is allowed. Where
+ * rows end in short blocks, element numbers do not run on over rows: pass the row's address and first = 0.
+ * One look-up a call, then straight loops: call it for a row or more, not for a block.
  * FMT_UNSUPPORTED when the type has no decoder. values: [count] f32, written. */
 fmt_status blk_decode(blk_type type, const void *tensor, uint64_t first, uint64_t count, float *values);
 
 /* Encodes `count` elements (a multiple of block_elems, except ternary: the whole tensor at once) into `out`.
- * Rules: P64 section 14 for F16, BF16, Q4_0, Q4_K_SOA and ternary; round-to-nearest-even halves.
- * FMT_LIMIT: a value or scale is not a finite number of the target type; *out_index (may be null) tells the element. */
+ * Rules: P64 section 14 for F16, BF16, Q4_0, Q4_K_SOA (from f32, the direct quantiser) and ternary; halves are rounded to
+ * nearest even. Q8_0 and Q4_1 have one scale rule; Q4_K and Q6_K are searched for (about 0.1 to 0.2 us an element).
+ * FMT_LIMIT: a value or scale is not a finite number of the target type; *out_index (may be null) tells the element, for
+ * block types the first one of its block. `out` is then partly written. FMT_BAD_ARG: count. FMT_UNSUPPORTED: no encoder. */
 fmt_status blk_encode(blk_type type, const float *values, uint64_t count, void *out, uint64_t *out_index);
 
 /* Rearranges `count` Q4_K elements into Q4_K_SOA (P64 14.1). FMT_LIMIT as blk_encode: the tensor must stay Q4_K. */
 fmt_status blk_q4_k_to_soa(const void *q4_k, uint64_t count, void *out_soa, uint64_t *out_index);
 
 /* Finds the first element that is not finite: for float types the element itself, for block types a block whose scale (or
- * minimum) is not finite. Integer types never have one. `first`/`count` as in blk_decode.
- * True when found; *out_index is its element number (the first of its block). */
+ * minimum) is not finite (MXFP4: scale byte 255; ternary: its one scale, index 0). Integer types and unknown types never have
+ * one; types without decoder do. `first`/`count` as in blk_decode. Runs at about the speed of memory.
+ * True when found; *out_index is its element number (the first of its block), otherwise untouched. */
 bool blk_find_nonfinite(blk_type type, const void *tensor, uint64_t first, uint64_t count, uint64_t *out_index);
 
 /* Half and bfloat16 <-> float; to half rounds to nearest even and gives infinity from 65520 on. */
