@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/program_builder.h"
+#include "base/program_builder.h"
 
 #define NAME_SIZE 96
 

@@ -1,5 +1,5 @@
 /* program_builder.c — the sections of a program grow apart and are put together at the end. */
-#include "model/program_builder.h"
+#include "base/program_builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
