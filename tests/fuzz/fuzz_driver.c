@@ -1,10 +1,10 @@
-/* fuzz_driver.c — stands in for libFuzzer: hands each file of the corpus, and a fixed number of mutations of it, to the target.
- * The mutations depend on the content and the number only, so a failure comes back on every machine.
+/* fuzz_driver.c — stands in for libFuzzer: hands each file of the corpus, and a fixed number of mutations of it, to the
+ * target. The mutations depend on the content and the number only, so a failure comes back on every machine.
  *
  *     fuzz_gguf [--mutations N] FILE-OR-FOLDER...
  *
- * Every input gets an allocation of exactly its size, so that a sanitizer sees a read past its end. Exit status: 0, or 77
- * when no file was found (the corpus is not there).
+ * Every input gets an allocation of exactly its size, so that a sanitizer sees a read past its end. Exit status: 0, or
+ * 77 when no file was found (the corpus is not there).
  */
 #define _XOPEN_SOURCE 700
 #include <ftw.h>

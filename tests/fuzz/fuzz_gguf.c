@@ -1,5 +1,5 @@
-/* fuzz_gguf.c — the GGUF reader on any bytes: both steps of opening agree, every accessor stays inside the file, and what
- * opened comes back the same after it went through the writer. */
+/* fuzz_gguf.c — the GGUF reader on any bytes: both steps of opening agree, every accessor stays inside the file, and
+ * what opened comes back the same after it went through the writer. */
 #include <stdlib.h>
 #include <string.h>
 
