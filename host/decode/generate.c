@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#define DEFAULT_BUDGET 256u
-
 typedef struct loop {
     session *s;
     sampler *chooser;
@@ -96,7 +94,7 @@ static qn_status prefill(loop *l, const uint32_t *ids, uint32_t n, bool *out_is_
 }
 
 static qn_status decode(loop *l, error_context *err) {
-    const uint32_t budget = l->options->max_tokens > 0 ? l->options->max_tokens : DEFAULT_BUDGET;
+    const uint32_t budget = l->options->max_tokens;
     for (;;) {
         uint32_t id = 0;
         l->result->reason = find_reason(l, budget);

@@ -44,7 +44,7 @@ typedef struct generate_event {
 typedef bool generate_fn(void *ctx, const generate_event *event);
 
 typedef struct generate_options {
-    uint32_t max_tokens;     /* budget; 0 = 256 */
+    uint32_t max_tokens;     /* budget; 0 = only read the prompt */
     uint64_t deadline_ms;    /* from the call on; 0 = none */
     uint32_t n_stops;
     uint32_t stops[GENERATE_MAX_STOPS];

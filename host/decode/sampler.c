@@ -39,7 +39,7 @@ static qn_status check_options(const sampler_options *o, uint32_t n_tokens, erro
         bool is_good;
         const char *range;
     } checks[] = {{"--temp", o->temperature, o->temperature >= 0.0f && o->temperature <= 100.0f, "0 to 100"},
-                  {"--top-p", o->top_p, o->top_p > 0.0f && o->top_p <= 1.0f, "above 0, at most 1"},
+                  {"--top-p", o->top_p, o->top_p >= 0.0f && o->top_p <= 1.0f, "0 to 1"},
                   {"--min-p", o->min_p, o->min_p >= 0.0f && o->min_p < 1.0f, "0 to below 1"},
                   {"--repeat-penalty", o->repeat_penalty, o->repeat_penalty > 0.0f && o->repeat_penalty <= 100.0f, "above 0, at most 100"}};
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {

@@ -17,7 +17,7 @@
 typedef struct sampler_options {
     float temperature;     /* >= 0; 0 = greedy */
     uint32_t top_k;        /* 0 = all */
-    float top_p;           /* (0, 1]; 1 = off */
+    float top_p;           /* [0, 1]; 1 = off, 0 = only the most likely token */
     float min_p;           /* [0, 1); 0 = off */
     float repeat_penalty;  /* > 0; 1 = off */
     uint32_t repeat_last;  /* how many of the last tokens are penalised; 0 = 64 */

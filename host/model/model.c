@@ -174,6 +174,21 @@ static qn_status read_hparams(model *m, error_context *err) {
     return QN_OK;
 }
 
+/* A file without a tokenizer is no error here: whoever needs one says so. */
+static qn_status load_vocabulary(model *m, error_context *err) {
+    const qn_status status = m->format == MODEL_P64 ? vocabulary_from_p64(&m->p64, m->file.path, &m->words, err)
+                                                    : vocabulary_from_gguf(&m->gguf, m->file.path, &m->words, err);
+    if (status == QN_NOT_FOUND) {
+        error_clear(err);
+        return QN_OK;
+    }
+    QN_TRY(status, err, "reading the vocabulary of %s", m->file.path);
+    QN_TRY(tokenizer_create(&m->words->facts, &m->tok, err), err, "building the tokenizer of %s", m->file.path);
+    m->chat_template = m->words->chat_template;
+    vocabulary_end_build(m->words);
+    return QN_OK;
+}
+
 static qn_status check_vocabulary(const model *m, error_context *err) {
     if (m->tok == NULL) {
         return FAIL(err, QN_BAD_FILE, "%s: holds no tokenizer; text generation needs one", m->file.path);
@@ -190,7 +205,7 @@ static qn_status load_everything(model *m, const model_options *options, team *w
     if (m->format == MODEL_P64) {
         QN_TRY(p64_alone_assume(m, options->assume, err), err, "looking for what the container does not hold");
     }
-    QN_TRY(vocabulary_load(m, err), err, "reading the vocabulary of %s", m->file.path);
+    QN_TRY(load_vocabulary(m, err), err, "loading %s", m->file.path);
     if (options->vocabulary_only) {
         return QN_OK;
     }
@@ -221,7 +236,7 @@ qn_status model_open(const char *path, const model_options *options, team *worke
 void model_close(model *m) {
     if (m != NULL) {
         tokenizer_destroy(m->tok);
-        vocabulary_free(m->vocabulary);
+        vocabulary_free(m->words);
         free(m->tensors);
         free(m->scratch);
         mapped_file_close(&m->file);

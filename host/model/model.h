@@ -20,6 +20,7 @@
 #include "model/arch/arch.h"
 #include "model/facts_gguf.h"
 #include "model/hparams.h"
+#include "model/vocabulary.h"
 #include "text/tokenizer.h"
 
 typedef uint32_t model_format;
@@ -58,7 +59,7 @@ typedef struct model {
     model_tensor *tensors;    /* [n_tensors], sorted by hash */
     const arch_traits *arch;  /* null when vocabulary_only */
     hparams hparams;
-    void *vocabulary;         /* storage behind the tokenizer's facts */
+    vocabulary *words;        /* storage behind the tokenizer; null when the file has none */
     tokenizer *tok;           /* null when the file has none */
     fmt_str chat_template;    /* size 0 when the file has none */
     uint64_t weight_bytes;    /* sum of all tensors */

@@ -292,7 +292,7 @@ typedef struct p64_write_options {
 typedef struct p64_source_tensor {
     fmt_str name;    /* the true source name */
     p64_role role;
-    uint32_t layer;  /* or P64_NO_LAYER */
+    uint32_t layer;  /* of a layer role; other tensors have none */
     uint32_t dtype;  /* blk_type */
     uint32_t rank;   /* 1..4 */
     uint64_t dims[4];
