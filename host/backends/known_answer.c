@@ -77,8 +77,8 @@ static qn_status build_program(probe *p, error_context *err) {
                                           .value_dim = HEAD_DIM, .scale = 0.25f};
     program_builder_init(b);
     program_cell_group(b, 0);
-    p->ids = program_input(b, QN_FORMAT_I32, 1, QN_DIM_TOKENS, "ids");
-    p->rows = program_input(b, QN_FORMAT_I32, 1, QN_DIM_OUTPUTS, "rows");
+    p->ids = program_index_input(b, QN_DIM_TOKENS, "ids");
+    p->rows = program_index_input(b, QN_DIM_OUTPUTS, "rows");
     const uint32_t table = add_weight(p, QN_FORMAT_F32, VOCAB, "table"), gain = add_weight(p, QN_FORMAT_F32, 1, "norm");
     const uint32_t wq = add_weight(p, QN_FORMAT_Q8_0, WIDTH, "q"), wk = add_weight(p, QN_FORMAT_Q4_0, WIDTH, "k");
     const uint32_t wv = add_weight(p, QN_FORMAT_F32, WIDTH, "v"), wg = add_weight(p, QN_FORMAT_Q4_0, WIDTH, "gate");

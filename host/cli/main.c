@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "common/crc32c.h"
 
-const command *const commands[] = {&command_convert, &command_verify, &command_inspect, &command_run, &command_chat, &command_tokenize,
-                                   &command_backends, &command_bench, NULL};
+const command *const commands[] = {&command_convert, &command_verify, &command_inspect, &command_run, &command_tokenize,
+                                   &command_backends, NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;
