@@ -129,7 +129,7 @@ static void break_attrs_missing(qn_program *p) { find_op(p, QN_OP_SCALE)->attrs_
 static void break_attrs_short(qn_program *p) { find_op(p, QN_OP_ROPE)->attrs_bytes = 44; }
 static void break_attrs_size(qn_program *p) { ((qn_rope_attrs *)attrs_of(p, find_op(p, QN_OP_ROPE)))->size = 200; }
 static void break_attrs_unwanted(qn_program *p) { find_op(p, QN_OP_ADD)->attrs_bytes = 8; }
-static void break_order(qn_program *p) { operands_of(p, op_at(p, 1))[0] = operands_of(p, op_at(p, 4))[2]; }
+static void break_order(qn_program *p) { operands_of(p, op_at(p, 1))[0] = operands_of(p, find_op(p, QN_OP_ADD))[2]; }
 static void break_single_assignment(qn_program *p) { operands_of(p, op_at(p, 1))[1] = operands_of(p, op_at(p, 0))[2]; }
 static void break_write_to_input(qn_program *p) { operand_buffer(p, QN_OP_ADD, 2)->role = QN_ROLE_INPUT; }
 static void break_read_of_output(qn_program *p) { operand_buffer(p, QN_OP_SCALE, 1)->role = QN_ROLE_OUTPUT; }
