@@ -1,9 +1,9 @@
 /* crc32c_x86.h — what the x86 paths share; include it only in files compiled with -msse4.2 -mpclmul or more.
  *
- * Folding: with V the register file's 128 bits read as a reflected polynomial (bit 127 of V stands for x^0), moving V over
- * D bits of the message is V * x^D mod P, but any value congruent to it will do, so each half of V is multiplied by a 32-bit
- * constant: the lower one (the earlier bytes) by x^(D + 31) mod P, the upper one by x^(D - 33) mod P, both reflected. The
- * odd exponents make up for where a product of 64 by 32 bits lies in 128.
+ * Folding: with V the register file's 128 bits read as a reflected polynomial (bit 127 of V stands for x^0), moving V
+ * over D bits of the message is V * x^D mod P, but any value congruent to it will do, so each half of V is multiplied
+ * by a 32-bit constant: the lower one (the earlier bytes) by x^(D + 31) mod P, the upper one by x^(D - 33) mod P,
+ * both reflected. The odd exponents make up for where a product of 64 by 32 bits lies in 128.
  *
  * Threading: pure.
  */

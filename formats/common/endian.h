@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A copy and, on big-endian machines, a swap: compilers turn it into one load or store, also inside vectorised loops. */
+/* A copy and, on big-endian machines, a swap: compilers make it one load or store, also inside vectorised loops. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LITTLE_16(value) (value)
 #define LITTLE_32(value) (value)

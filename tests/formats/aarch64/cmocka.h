@@ -1,5 +1,5 @@
-/* cmocka.h — as much of cmocka's interface as the tests of formats/common and formats/blocks use, for a target that has no
- * cmocka package. The first failed assertion ends the program with status 1.
+/* cmocka.h — as much of cmocka's interface as the tests of formats/common and formats/blocks use, for a target that
+ * has no cmocka package. The first failed assertion ends the program with status 1.
  */
 #ifndef BARE_CMOCKA_H
 #define BARE_CMOCKA_H

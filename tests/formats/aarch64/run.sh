@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the tests of formats/common and formats/blocks for aarch64 with a cross compiler and runs them in user emulation:
-# the ARMv8 path of CRC-32C is checked, and every decoder and encoder gives the same bits there.
+# Builds the tests of formats/common and formats/blocks for aarch64 with a cross compiler and runs them in user
+# emulation: the ARMv8 path of CRC-32C is checked, and every decoder and encoder gives the same bits there.
 # Usage: run.sh COMPILER EMULATOR SOURCE_DIR WORK_DIR
 # Exit: 0 all passed, 1 a test failed, 77 compiler or emulator is not installed.
 cc=$1 emulator=$2 source=$3 work=$4

@@ -34,7 +34,7 @@ static double measure(const crc32c_path *path, const uint8_t *bytes, uint64_t si
 }
 
 int main(int argc, char **argv) {
-    static const uint64_t sizes[] = {64, 512, UINT64_C(4) << 10, UINT64_C(64) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30};
+    static const uint64_t sizes[] = {64, 512, 4096, 65536, UINT64_C(1) << 20, UINT64_C(1) << 30};
     const uint64_t largest = argc > 1 ? strtoull(argv[1], NULL, 10) : UINT64_C(1) << 30;
     uint8_t *bytes = malloc(largest);
     if (bytes == NULL) {
