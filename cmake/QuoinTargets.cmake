@@ -4,7 +4,6 @@ set(QUOIN_PLUGIN_DIR "${CMAKE_INSTALL_LIBDIR}/quoin/plugins")
 
 # Flags of the language and of hygiene; linked privately by every target, never exported.
 add_library(quoin_build_flags INTERFACE)
-target_compile_features(quoin_build_flags INTERFACE c_std_11)
 target_compile_options(quoin_build_flags INTERFACE
   -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wvla -Wundef
   -ffp-contract=off -fno-math-errno $<$<BOOL:${QUOIN_WERROR}>:-Werror>)

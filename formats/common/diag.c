@@ -45,8 +45,21 @@ static bool is_printable(uint32_t code) {
            !(code >= 0x2066 && code <= 0x2069) && code != 0xFEFF;
 }
 
-const char *diag_quote(char out[DIAG_QUOTE_SIZE], fmt_str text) {
+/* Writes one byte of a character that is not printed as it is; returns how many bytes that took. */
+static size_t escape_byte(char *out, uint8_t byte) {
     static const char hex[] = "0123456789abcdef";
+    out[0] = '\\';
+    if (byte == '"' || byte == '\\') {
+        out[1] = (char)byte;
+        return 2;
+    }
+    out[1] = 'x';
+    out[2] = hex[byte >> 4];
+    out[3] = hex[byte & 15];
+    return 4;
+}
+
+const char *diag_quote(char out[DIAG_QUOTE_SIZE], fmt_str text) {
     const uint8_t *bytes = (const uint8_t *)text.data;
     const size_t room = DIAG_QUOTE_SIZE - sizeof "...\"";
     size_t n = 0;
@@ -61,15 +74,11 @@ const char *diag_quote(char out[DIAG_QUOTE_SIZE], fmt_str text) {
             break;
         }
         for (unsigned i = 0; i < length; i++) {
-            const uint8_t byte = bytes[at + i];
             if (is_plain) {
-                out[n++] = (char)byte;
-                continue;
+                out[n++] = (char)bytes[at + i];
+            } else {
+                n += escape_byte(out + n, bytes[at + i]);
             }
-            out[n++] = '\\';
-            out[n++] = 'x';
-            out[n++] = hex[byte >> 4];
-            out[n++] = hex[byte & 15];
         }
         at += length;
     }

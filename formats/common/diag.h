@@ -20,8 +20,8 @@ typedef struct diag_place {
 __attribute__((format(printf, 5, 6)))
 fmt_status diag_refuse(fmt_diag *diag, fmt_status status, const fmt_rule *rule, diag_place place, const char *format, ...);
 
-/* Text of a file made safe to print: in double quotes; control characters, quotes, backslashes and bytes that are no UTF-8
- * as \xHH; cut with "..." when long. Returns `out`. */
+/* Text of a file made safe to print: in double quotes; quotes and backslashes behind a backslash; control characters and
+ * bytes that are no UTF-8 as \xHH; cut with "..." when long. Returns `out`. */
 const char *diag_quote(char out[DIAG_QUOTE_SIZE], fmt_str text);
 
 #endif
