@@ -163,6 +163,29 @@ static void many_tensors_of_one_name_are_found_without_comparing_each_with_each(
 
 /* ------------------------------------------------------------------------------------------------------------ look-ups */
 
+static void each_of_many_tensors_is_found_by_its_name(void **state) {
+    enum { COUNT = 3000, STEP = 12 };
+    static char names[1 + STEP * COUNT];
+    static uint32_t offsets[COUNT];
+    fixture f = {0};
+    p64_tensor t;
+    (void)state;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        offsets[i] = 1 + STEP * i;
+        snprintf(names + offsets[i], STEP, "tensor%05u", i * 7919 % 100000);
+    }
+    build_plain(&f, names, sizeof names, offsets, COUNT);
+    fixture_open(&f, FMT_MODE_STRICT);
+    fixture_assert_open(&f);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(p64_find_name(&f.file, names + offsets[i], STEP - 1, &t));
+        assert_int_equal(t.index, i);
+        assert_true(p64_find_source_name(&f.file, names + offsets[i], STEP - 1, &t));
+        assert_int_equal(t.index, i);
+    }
+    fixture_free(&f);
+}
+
 static void tensors_are_found_by_role_name_and_source_name(void **state) {
     static const char unknown[] = "rope_freqs.weight";
     fixture f = {0};
@@ -406,6 +429,7 @@ int main(void) {
         cmocka_unit_test(names_that_share_their_bytes_cannot_make_the_reader_crawl),
         cmocka_unit_test(short_names_may_share_their_bytes),
         cmocka_unit_test(many_tensors_of_one_name_are_found_without_comparing_each_with_each),
+        cmocka_unit_test(each_of_many_tensors_is_found_by_its_name),
         cmocka_unit_test(tensors_are_found_by_role_name_and_source_name),
         cmocka_unit_test(raw_dimensions_are_turned_into_ggml_order),
         cmocka_unit_test(tokens_merges_schedule_and_manifold_are_given_as_stored),
