@@ -16,7 +16,8 @@ static void drop_broken_tail(char *text) {
     }
 }
 
-fmt_status diag_refuse(fmt_diag *diag, fmt_status status, const fmt_rule *rule, diag_place place, const char *format, ...) {
+fmt_status diag_refuse(fmt_diag *diag, fmt_status status, const fmt_rule *rule, diag_place place,
+                       const char *format, ...) {
     if (diag == NULL) {
         return status;
     }

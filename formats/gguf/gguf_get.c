@@ -1,5 +1,5 @@
-/* gguf_get.c — typed values of keys and arrays. Integers widen into integers and floats into doubles; nothing else converts,
- * so that a file that stores scores as bytes is noticed instead of read. */
+/* gguf_get.c — typed values of keys and arrays. Integers widen into integers and floats into doubles; nothing else
+ * converts, so that a file that stores scores as bytes is noticed instead of read. */
 #include <stdio.h>
 #include <string.h>
 
@@ -145,7 +145,8 @@ static fmt_status refuse_type(const gguf_file *file, const gguf_kv *kv, const ch
 }
 
 /* An integer key that did not convert: a negative number, one too large, or no integer at all. */
-static fmt_status refuse_int(const gguf_file *file, const gguf_kv *kv, const char *wanted, uint64_t most, fmt_diag *diag) {
+static fmt_status refuse_int(const gguf_file *file, const gguf_kv *kv, const char *wanted, uint64_t most,
+                             fmt_diag *diag) {
     char quoted[DIAG_QUOTE_SIZE], value[24];
     int64_t negative = 0;
     wide_int wide;
@@ -215,7 +216,8 @@ fmt_status gguf_get_string(const gguf_file *file, const char *key, fmt_str *out,
     return status != FMT_OK || gguf_kv_string(kv, out) ? status : refuse_type(file, kv, "a string", diag);
 }
 
-fmt_status gguf_get_array(const gguf_file *file, const char *key, gguf_class elements, gguf_array *out, fmt_diag *diag) {
+fmt_status gguf_get_array(const gguf_file *file, const char *key, gguf_class elements, gguf_array *out,
+                          fmt_diag *diag) {
     static const char *const class_names[] = {"anything", "integers", "floats", "bools", "strings", "arrays"};
     char quoted[DIAG_QUOTE_SIZE];
     const gguf_kv *kv;

@@ -32,8 +32,8 @@ static bool starts_with(fmt_span span, const char *start) {
 static fmt_status refuse_magic(fmt_span span, fmt_diag *diag) {
     const diag_place here = {0, FMT_NO_INDEX, 0, 0};
     if (starts_with(span, lfs_start)) {
-        return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_LFS_POINTER, here, "this is a Git LFS pointer, a text of %llu bytes",
-                           (unsigned long long)span.size);
+        return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_LFS_POINTER, here,
+                           "this is a Git LFS pointer, a text of %llu bytes", (unsigned long long)span.size);
     }
     const fmt_str start = {(const char *)span.data, span.size < QUOTED_START ? span.size : QUOTED_START};
     const fmt_str magic = {start.data, GGUF_MAGIC_SIZE};
@@ -76,7 +76,8 @@ static fmt_status check_counts(const gguf_file *file, fmt_diag *diag) {
         const diag_place here = {GGUF_N_KV_AT, FMT_NO_INDEX, most, file->n_kv};
         return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_KEY_COUNT, here,
                            "the header counts %llu keys, a file of %llu bytes has room for %llu",
-                           (unsigned long long)file->n_kv, (unsigned long long)file->span.size, (unsigned long long)most);
+                           (unsigned long long)file->n_kv, (unsigned long long)file->span.size,
+                           (unsigned long long)most);
     }
     most = (left - file->n_kv * GGUF_KV_MIN) / GGUF_TENSOR_MIN;
     most = most < GGUF_MAX_ENTRIES ? most : GGUF_MAX_ENTRIES;
@@ -84,7 +85,8 @@ static fmt_status check_counts(const gguf_file *file, fmt_diag *diag) {
         const diag_place here = {GGUF_N_TENSORS_AT, FMT_NO_INDEX, most, file->n_tensors};
         return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_TENSOR_COUNT, here,
                            "the header counts %llu tensors, a file of %llu bytes has room for %llu",
-                           (unsigned long long)file->n_tensors, (unsigned long long)file->span.size, (unsigned long long)most);
+                           (unsigned long long)file->n_tensors, (unsigned long long)file->span.size,
+                           (unsigned long long)most);
     }
     return FMT_OK;
 }

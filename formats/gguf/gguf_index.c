@@ -1,5 +1,6 @@
-/* gguf_index.c — sorting and finding by name. Sorted order instead of a hash table: FNV-1a has no secret, so whoever makes a
- * file can make every name fall into one slot, or give many names one hash; merge sort and binary search do not care. */
+/* gguf_index.c — sorting and finding by name. Sorted order instead of a hash table: FNV-1a has no secret, so whoever
+ * makes a file can make every name fall into one slot, or give many names one hash; merge sort and binary search do not
+ * care. */
 #include <string.h>
 
 #include "common/fnv.h"

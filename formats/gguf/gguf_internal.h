@@ -50,8 +50,8 @@ fmt_status gguf_walk_tensor(gguf_walk *walk, gguf_tensor *out_tensor);
 /* Reads one array value at the walk's cursor, nested ones included, and moves past it. */
 fmt_status gguf_walk_array(gguf_walk *walk);
 
-/* Fills order[n] with 0..n-1 sorted so that is_before(ctx, order[i + 1], order[i]) never holds; equal ones keep file order.
- * n log n comparisons whatever the input. aux: [n], overwritten. */
+/* Fills order[n] with 0..n-1 sorted so that is_before(ctx, order[i + 1], order[i]) never holds; equal ones keep file
+ * order. n log n comparisons whatever the input. aux: [n], overwritten. */
 typedef bool gguf_before_fn(const void *ctx, uint32_t a, uint32_t b);
 void gguf_sort(uint32_t *order, uint32_t *aux, uint32_t n, gguf_before_fn *is_before, const void *ctx);
 

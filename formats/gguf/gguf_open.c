@@ -64,8 +64,8 @@ static bool is_offset_before(const void *ctx, uint32_t a, uint32_t b) {
     return tensors[a].at < tensors[b].at;
 }
 
-/* First entry of the file whose name stood before; false when all differ. Sorting is stable, so of two equal neighbours the
- * left one stands first in the file. */
+/* First entry of the file whose name stood before; false when all differ. Sorting is stable, so of two equal neighbours
+ * the left one stands first in the file. */
 static bool find_duplicate(const uint32_t *order, uint64_t n, gguf_before_fn *is_before, const void *ctx,
                            uint32_t *out_first, uint32_t *out_second) {
     bool found = false;
@@ -88,8 +88,9 @@ static fmt_status refuse_duplicate_kv(const gguf_file *file, uint32_t first, uin
     const uint64_t first_at = offset_in(file->span, file->kvs[first].key.data) - 8;
     const uint64_t second_at = offset_in(file->span, file->kvs[second].key.data) - 8;
     const diag_place here = {second_at, second, 0, first_at};
-    return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_KEY_DUPLICATE, here, "key %s stands at byte %llu and again at byte %llu",
-                       diag_quote(quoted, file->kvs[second].key), (unsigned long long)first_at, (unsigned long long)second_at);
+    return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_KEY_DUPLICATE, here,
+                       "key %s stands at byte %llu and again at byte %llu", diag_quote(quoted, file->kvs[second].key),
+                       (unsigned long long)first_at, (unsigned long long)second_at);
 }
 
 static fmt_status refuse_duplicate_tensor(const gguf_file *file, uint32_t first, uint32_t second, fmt_diag *diag) {
@@ -150,9 +151,9 @@ static fmt_status place_tensor(const gguf_file *file, gguf_tensor *tensor, fmt_d
     uint64_t end = 0;
     if (tensor->offset % file->alignment != 0) {
         const diag_place here = {tensor->entry_at, index, file->alignment, tensor->offset};
-        return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_TENSOR_ALIGNMENT, here, "tensor %s has offset %llu, the alignment is %lu",
-                           diag_quote(quoted, tensor->name), (unsigned long long)tensor->offset,
-                           (unsigned long)file->alignment);
+        return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_TENSOR_ALIGNMENT, here,
+                           "tensor %s has offset %llu, the alignment is %lu", diag_quote(quoted, tensor->name),
+                           (unsigned long long)tensor->offset, (unsigned long)file->alignment);
     }
     if (checked_add(file->data_at, tensor->offset, &tensor->at) && checked_add(tensor->at, tensor->size, &end) &&
         end <= file->span.size) {
@@ -160,7 +161,8 @@ static fmt_status place_tensor(const gguf_file *file, gguf_tensor *tensor, fmt_d
     }
     const diag_place here = {tensor->entry_at, index, file->span.size, end};
     return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_TENSOR_BOUNDS, here,
-                       "tensor %s has %llu bytes at offset %llu of the data, which starts at byte %llu of a file of %llu bytes",
+                       "tensor %s has %llu bytes at offset %llu of the data, which starts at byte %llu "
+                       "of a file of %llu bytes",
                        diag_quote(quoted, tensor->name), (unsigned long long)tensor->size,
                        (unsigned long long)tensor->offset, (unsigned long long)file->data_at,
                        (unsigned long long)file->span.size);
@@ -175,15 +177,16 @@ static fmt_status check_overlap(const gguf_file *file, const uint32_t *by_offset
             const diag_place here = {b->at, by_offset[i], a->at + a->size, b->at};
             return gguf_refuse(diag, FMT_BAD_FILE, GGUF_R_TENSOR_OVERLAP, here,
                                "tensor %s starts at byte %llu, tensor %s at byte %llu ends at byte %llu",
-                               diag_quote(quoted[0], b->name), (unsigned long long)b->at, diag_quote(quoted[1], a->name),
-                               (unsigned long long)a->at, (unsigned long long)(a->at + a->size));
+                               diag_quote(quoted[0], b->name), (unsigned long long)b->at,
+                               diag_quote(quoted[1], a->name), (unsigned long long)a->at,
+                               (unsigned long long)(a->at + a->size));
         }
     }
     return FMT_OK;
 }
 
-static fmt_status read_tensors(gguf_file *file, gguf_walk *walk, gguf_tensor *tensors, uint32_t *order, uint32_t *by_offset,
-                               uint32_t *aux) {
+static fmt_status read_tensors(gguf_file *file, gguf_walk *walk, gguf_tensor *tensors, uint32_t *order,
+                               uint32_t *by_offset, uint32_t *aux) {
     uint32_t first = 0, second = 0;
     fmt_status status = FMT_OK;
     walk->index = 0;
@@ -197,7 +200,8 @@ static fmt_status read_tensors(gguf_file *file, gguf_walk *walk, gguf_tensor *te
     if (find_duplicate(order, file->n_tensors, is_tensor_before, tensors, &first, &second)) {
         return refuse_duplicate_tensor(file, first, second, walk->diag);
     }
-    /* The list ends inside the span and an alignment has 32 bits: this sum cannot wrap in any real mapping, but is asked. */
+    /* The list ends inside the span and an alignment has 32 bits: this sum cannot wrap in any real mapping, but is
+     * asked. */
     if (!checked_align(walk->at.at, file->alignment, &file->data_at)) {
         file->data_at = UINT64_MAX;
     }

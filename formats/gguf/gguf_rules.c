@@ -13,9 +13,10 @@ static const struct {
     uint32_t size;
     gguf_class class;
 } types[] = {
-    {"uint8", 1, GGUF_INTEGERS},  {"int8", 1, GGUF_INTEGERS},   {"uint16", 2, GGUF_INTEGERS}, {"int16", 2, GGUF_INTEGERS},
-    {"uint32", 4, GGUF_INTEGERS}, {"int32", 4, GGUF_INTEGERS},  {"float32", 4, GGUF_FLOATS},  {"bool", 1, GGUF_BOOLS},
-    {"string", 0, GGUF_STRINGS},  {"array", 0, GGUF_ARRAYS},    {"uint64", 8, GGUF_INTEGERS}, {"int64", 8, GGUF_INTEGERS},
+    {"uint8", 1, GGUF_INTEGERS}, {"int8", 1, GGUF_INTEGERS},   {"uint16", 2, GGUF_INTEGERS},
+    {"int16", 2, GGUF_INTEGERS}, {"uint32", 4, GGUF_INTEGERS}, {"int32", 4, GGUF_INTEGERS},
+    {"float32", 4, GGUF_FLOATS}, {"bool", 1, GGUF_BOOLS},      {"string", 0, GGUF_STRINGS},
+    {"array", 0, GGUF_ARRAYS},   {"uint64", 8, GGUF_INTEGERS}, {"int64", 8, GGUF_INTEGERS},
     {"float64", 8, GGUF_FLOATS},
 };
 

@@ -1,6 +1,6 @@
-/* gguf_walk.c — reading keys and tensor entries one after another. Everything that can be said of an entry without knowing
- * another one is proved here; the cursor never passes the end of the span, and no loop runs longer than the bytes that it
- * passes over. */
+/* gguf_walk.c — reading keys and tensor entries one after another. Everything that can be said of an entry without
+ * knowing another one is proved here; the cursor never passes the end of the span, and no loop runs longer than the
+ * bytes that it passes over. */
 #include <string.h>
 
 #include "common/checked.h"
@@ -13,8 +13,9 @@ static fmt_status refuse_truncated(gguf_walk *walk, const char *what) {
     const uint64_t size = walk->at.span.size;
     char quoted[DIAG_QUOTE_SIZE];
     const diag_place here = {walk->at.at, walk->index, 0, size};
-    return gguf_refuse(walk->diag, FMT_BAD_FILE, GGUF_R_TRUNCATED, here, "the end of the file, byte %llu, stands inside %s %s",
-                       (unsigned long long)size, what, diag_quote(quoted, walk->name));
+    return gguf_refuse(walk->diag, FMT_BAD_FILE, GGUF_R_TRUNCATED, here,
+                       "the end of the file, byte %llu, stands inside %s %s", (unsigned long long)size, what,
+                       diag_quote(quoted, walk->name));
 }
 
 /* ---------------------------------------------------------------- names */
@@ -40,8 +41,9 @@ static fmt_status check_text(gguf_walk *walk, const name_kind *kind, uint64_t te
     char quoted[DIAG_QUOTE_SIZE];
     const uint8_t value = (uint8_t)name.data[bad];
     const diag_place here = {text_at + bad, walk->index, 0, value};
-    return gguf_refuse(walk->diag, FMT_BAD_FILE, kind->text_rule, here, "%s %llu, %s, has byte 0x%02x at its position %llu",
-                       kind->what, (unsigned long long)walk->index, diag_quote(quoted, name), value, (unsigned long long)bad);
+    return gguf_refuse(walk->diag, FMT_BAD_FILE, kind->text_rule, here,
+                       "%s %llu, %s, has byte 0x%02x at its position %llu", kind->what, (unsigned long long)walk->index,
+                       diag_quote(quoted, name), value, (unsigned long long)bad);
 }
 
 static fmt_status read_name(gguf_walk *walk, const name_kind *kind, uint64_t *out_hash) {
@@ -98,8 +100,8 @@ static fmt_status read_strings(gguf_walk *walk, uint64_t count) {
             char quoted[DIAG_QUOTE_SIZE];
             const diag_place here = {at, walk->index, left, size};
             return gguf_refuse(walk->diag, FMT_BAD_FILE, GGUF_R_STRING_LENGTH, here,
-                               "key %s has a string of %llu bytes with %llu left in the file", diag_quote(quoted, walk->name),
-                               (unsigned long long)size, (unsigned long long)left);
+                               "key %s has a string of %llu bytes with %llu left in the file",
+                               diag_quote(quoted, walk->name), (unsigned long long)size, (unsigned long long)left);
         }
         at += GGUF_STRING_MIN + size;
     }
@@ -121,7 +123,9 @@ static fmt_status read_array_head(gguf_walk *walk, gguf_type *out_type, uint64_t
         return gguf_refuse(walk->diag, FMT_BAD_FILE, GGUF_R_ARRAY_TYPE, here, "key %s is an array of element type %lu",
                            diag_quote(quoted, walk->name), (unsigned long)type);
     }
-    const uint64_t smallest = type == GGUF_STRING ? GGUF_STRING_MIN : type == GGUF_ARRAY ? GGUF_ARRAY_MIN : gguf_type_size(type);
+    const uint64_t smallest = type == GGUF_STRING  ? GGUF_STRING_MIN
+                              : type == GGUF_ARRAY ? GGUF_ARRAY_MIN
+                                                   : gguf_type_size(type);
     const uint64_t most = cursor_left(&walk->at) / smallest;
     if (count > most) {
         const diag_place here = {start + 4, walk->index, most, count};
@@ -147,7 +151,8 @@ static fmt_status read_elements(gguf_walk *walk, gguf_type type, uint64_t count)
     return type == GGUF_BOOL ? check_bools(walk, bytes, count) : FMT_OK;
 }
 
-/* Arrays of arrays are walked with a small stack of "how many are left at this level": the depth is ours, not the file's. */
+/* Arrays of arrays are walked with a small stack of "how many are left at this level": the depth is ours, not the
+ * file's. */
 fmt_status gguf_walk_array(gguf_walk *walk) {
     uint64_t left[GGUF_MAX_ARRAY_DEPTH - 1];
     unsigned depth = 0;
@@ -261,21 +266,23 @@ static fmt_status size_tensor(gguf_walk *walk, gguf_tensor *tensor, uint64_t typ
     if (dims[0] % info->block_elems != 0) {
         const diag_place here = {dims_at, walk->index, info->block_elems, dims[0]};
         return gguf_refuse(walk->diag, FMT_BAD_FILE, GGUF_R_TENSOR_ROW, here,
-                           "tensor %s is %s with rows of %llu elements, no multiple of %lu", diag_quote(quoted, walk->name),
-                           info->name, (unsigned long long)dims[0], (unsigned long)info->block_elems);
+                           "tensor %s is %s with rows of %llu elements, no multiple of %lu",
+                           diag_quote(quoted, walk->name), info->name, (unsigned long long)dims[0],
+                           (unsigned long)info->block_elems);
     }
     uint64_t elements = dims[0];
     bool fits = true;
     for (uint32_t d = 1; d < GGUF_MAX_RANK; d++) {
         fits = fits && checked_mul(elements, dims[d], &elements) && elements <= INT64_MAX;
     }
-    fits = fits && blk_tensor_bytes(tensor->type, tensor->rank, dims, &tensor->size) == FMT_OK && tensor->size <= INT64_MAX;
+    fits = fits && blk_tensor_bytes(tensor->type, tensor->rank, dims, &tensor->size) == FMT_OK &&
+           tensor->size <= INT64_MAX;
     if (!fits) {
         const diag_place here = {dims_at, walk->index, INT64_MAX, 0};
         return gguf_refuse(walk->diag, FMT_BAD_FILE, GGUF_R_TENSOR_SIZE, here,
-                           "tensor %s of %llu x %llu x %llu x %llu elements is too large", diag_quote(quoted, walk->name),
-                           (unsigned long long)dims[0], (unsigned long long)dims[1], (unsigned long long)dims[2],
-                           (unsigned long long)dims[3]);
+                           "tensor %s of %llu x %llu x %llu x %llu elements is too large",
+                           diag_quote(quoted, walk->name), (unsigned long long)dims[0], (unsigned long long)dims[1],
+                           (unsigned long long)dims[2], (unsigned long long)dims[3]);
     }
     return FMT_OK;
 }

@@ -64,9 +64,9 @@ static fmt_str to_str(const char *text) {
 
 static bool is_spec(const gguf_tensor_spec *spec) {
     uint64_t size;
-    return is_name(to_str(spec->name)) && spec->rank >= 1 && spec->rank <= GGUF_MAX_RANK && spec->type != BLK_Q4_K_SOA &&
-           spec->type != BLK_TERNARY && blk_tensor_bytes(spec->type, spec->rank, spec->dims, &size) == FMT_OK &&
-           size <= INT64_MAX;
+    return is_name(to_str(spec->name)) && spec->rank >= 1 && spec->rank <= GGUF_MAX_RANK &&
+           spec->type != BLK_Q4_K_SOA && spec->type != BLK_TERNARY &&
+           blk_tensor_bytes(spec->type, spec->rank, spec->dims, &size) == FMT_OK && size <= INT64_MAX;
 }
 
 static void put_key(gguf_writer *writer, fmt_str key, gguf_type type) {

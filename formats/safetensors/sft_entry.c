@@ -77,8 +77,9 @@ static fmt_status read_shape(sft_reading *r, json_t *entry, sft_tensor *tensor) 
     bool fits = true, has_zero = false;
     for (uint32_t d = 0; d < tensor->rank; d++) {
         if (!read_natural(json_array_get(shape, d), &dims[d])) {
-            return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_SHAPE, sft_place(r, 0, d), "number %lu of the shape of tensor %s is none",
-                              (unsigned long)d, diag_quote(quoted, r->name));
+            return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_SHAPE, sft_place(r, 0, d),
+                              "number %lu of the shape of tensor %s is none", (unsigned long)d,
+                              diag_quote(quoted, r->name));
         }
         has_zero = has_zero || dims[d] == 0;
         fits = fits && checked_mul(tensor->n_elements, dims[d], &tensor->n_elements);
@@ -87,8 +88,8 @@ static fmt_status read_shape(sft_reading *r, json_t *entry, sft_tensor *tensor) 
     uint64_t bits = 0;
     tensor->n_elements = has_zero ? 0 : tensor->n_elements;
     if ((!fits && !has_zero) || !checked_mul(tensor->n_elements, sft_dtype_bits(tensor->dtype), &bits)) {
-        return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_SHAPE_SIZE, sft_place(r, 0, 0), "the shape of tensor %s is too large",
-                          diag_quote(quoted, r->name));
+        return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_SHAPE_SIZE, sft_place(r, 0, 0),
+                          "the shape of tensor %s is too large", diag_quote(quoted, r->name));
     }
     return FMT_OK;
 }
@@ -99,8 +100,8 @@ static fmt_status check_size(const sft_reading *r, const sft_tensor *tensor) {
     if (bits % 8 != 0 || bits / 8 != tensor->size) {
         return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_OFFSETS_SIZE, sft_place(r, bits / 8, tensor->size),
                           "tensor %s has %llu elements of %s, %llu bits, and %llu bytes", diag_quote(quoted, r->name),
-                          (unsigned long long)tensor->n_elements, sft_dtype_name(tensor->dtype), (unsigned long long)bits,
-                          (unsigned long long)tensor->size);
+                          (unsigned long long)tensor->n_elements, sft_dtype_name(tensor->dtype),
+                          (unsigned long long)bits, (unsigned long long)tensor->size);
     }
     return FMT_OK;
 }
@@ -116,13 +117,13 @@ static fmt_status read_offsets(const sft_reading *r, json_t *entry, sft_tensor *
     }
     if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(second)) {
         return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_OFFSETS, sft_place(r, 2, json_array_size(offsets)),
-                          "tensor %s has a list of %lu data_offsets, not all integers or not two", diag_quote(quoted, r->name),
-                          (unsigned long)json_array_size(offsets));
+                          "tensor %s has a list of %lu data_offsets, not all integers or not two",
+                          diag_quote(quoted, r->name), (unsigned long)json_array_size(offsets));
     }
     if (!read_natural(first, &tensor->begin) || !read_natural(second, &end) || tensor->begin > end) {
-        return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_OFFSETS, sft_place(r, 0, 0), "tensor %s has data_offsets %lld and %lld",
-                          diag_quote(quoted, r->name), (long long)json_integer_value(first),
-                          (long long)json_integer_value(second));
+        return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_OFFSETS, sft_place(r, 0, 0),
+                          "tensor %s has data_offsets %lld and %lld", diag_quote(quoted, r->name),
+                          (long long)json_integer_value(first), (long long)json_integer_value(second));
     }
     if (end > data_size) {
         return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_OFFSETS_BOUNDS, sft_place(r, data_size, end),

@@ -55,8 +55,8 @@ static fmt_status read_entries(fmt_span text, json_t *map, sft_index *index, ind
         const fmt_str shard = {json_string_value(value), json_string_length(value)};
         const diag_place here = {key_at, index->n_entries, 0, 0};
         if (!json_is_string(value)) {
-            return sft_refuse(diag, FMT_BAD_FILE, SFT_R_INDEX_MAP, here, "tensor %s is mapped to something that is no string",
-                              diag_quote(quoted[0], tensor));
+            return sft_refuse(diag, FMT_BAD_FILE, SFT_R_INDEX_MAP, here,
+                              "tensor %s is mapped to something that is no string", diag_quote(quoted[0], tensor));
         }
         if (!is_plain_name(shard)) {
             return sft_refuse(diag, FMT_BAD_FILE, SFT_R_SHARD_NAME, here, "tensor %s is mapped to file %s",
@@ -121,7 +121,8 @@ fmt_status sft_index_open(fmt_span span, sft_index *out_index, fmt_diag *diag) {
     memset(&index, 0, sizeof index);
     if (span.size > SFT_MAX_HEADER) {
         const diag_place here = {0, FMT_NO_INDEX, SFT_MAX_HEADER, span.size};
-        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_INDEX_SIZE, here, "the index has %llu bytes", (unsigned long long)span.size);
+        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_INDEX_SIZE, here, "the index has %llu bytes",
+                          (unsigned long long)span.size);
     }
     json_t *root = sft_parse(span, 0, &status, diag);
     if (root == NULL) {
@@ -156,9 +157,9 @@ fmt_status sft_index_refuse_missing(const sft_index *index, uint64_t shard, fmt_
     const sft_shard *missing = &index->shards[shard];
     const sft_index_entry *entry = &index->entries[missing->first];
     const diag_place here = {entry->entry_at, missing->first, 0, 0};
-    return sft_refuse(diag, FMT_BAD_FILE, SFT_R_SHARD_MISSING, here, "file %s, which holds tensor %s and %llu more, is absent",
-                      diag_quote(quoted[0], missing->name), diag_quote(quoted[1], entry->tensor),
-                      (unsigned long long)(missing->n_entries - 1));
+    return sft_refuse(diag, FMT_BAD_FILE, SFT_R_SHARD_MISSING, here,
+                      "file %s, which holds tensor %s and %llu more, is absent", diag_quote(quoted[0], missing->name),
+                      diag_quote(quoted[1], entry->tensor), (unsigned long long)(missing->n_entries - 1));
 }
 
 fmt_status sft_index_check_shard(const sft_index *index, uint64_t shard, const sft_file *file, fmt_diag *diag) {

@@ -26,16 +26,16 @@ const fmt_rule *sft_get_rule(sft_rule_no rule);
 /* Number of the dtype with this name, or SFT_N_DTYPES. */
 sft_dtype sft_find_dtype(const char *name);
 
-/* Parses `text`, which stands at byte `at` of the file, as one JSON object without duplicate keys. Null when refused; the
- * caller releases the tree. */
+/* Parses `text`, which stands at byte `at` of the file, as one JSON object without duplicate keys. Null when refused;
+ * the caller releases the tree. */
 json_t *sft_parse(fmt_span text, uint64_t at, fmt_status *out_status, fmt_diag *diag);
 
 /* Zeroed memory from jansson's allocator, for `count` (may be 0) things of `size` bytes; null when there is none. */
 void *sft_allocate(uint64_t count, uint64_t size);
 void sft_free(void *memory);
 
-/* Where members stand: a walk over the text of an object that jansson has found right, for the byte offsets that jansson does
- * not keep. Members come in the order in which jansson iterates. */
+/* Where members stand: a walk over the text of an object that jansson has found right, for the byte offsets that
+ * jansson does not keep. Members come in the order in which jansson iterates. */
 typedef struct sft_scan {
     fmt_span text;
     uint64_t at;

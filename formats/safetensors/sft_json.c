@@ -42,7 +42,8 @@ static fmt_status refuse_json(const json_error_t *error, uint64_t at, fmt_diag *
         return sft_refuse(diag, FMT_BAD_FILE, SFT_R_DUPLICATE_KEY, here, "the JSON parser found %s",
                           diag_quote(quoted, words));
     case json_error_numeric_overflow:
-        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_NUMBER_RANGE, here, "the JSON parser found %s", diag_quote(quoted, words));
+        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_NUMBER_RANGE, here, "the JSON parser found %s",
+                          diag_quote(quoted, words));
     default:
         return sft_refuse(diag, FMT_BAD_FILE, SFT_R_HEADER_JSON, here, "the JSON parser stops with %s",
                           diag_quote(quoted, words));

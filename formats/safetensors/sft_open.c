@@ -1,7 +1,7 @@
 /* sft_open.c — from bytes to a proved list of tensors.
  *
- * Order: the length word, the header's text and JSON, then entry by entry (type, shape, offsets), then what takes all of
- * them to see: overlap, hole, tail. */
+ * Order: the length word, the header's text and JSON, then entry by entry (offsets, type, shape), then what takes all
+ * of them to see: overlap, hole, tail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +38,8 @@ static fmt_status refuse_length(fmt_span span, uint64_t length, fmt_diag *diag) 
     const uint64_t left = span.size - SFT_LENGTH_SIZE;
     const diag_place here = {0, FMT_NO_INDEX, left < SFT_MAX_HEADER ? left : SFT_MAX_HEADER, length};
     if (starts_with(span, "version https://git-lfs")) {
-        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_LFS_POINTER, here, "this is a Git LFS pointer, a text of %llu bytes",
-                          (unsigned long long)span.size);
+        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_LFS_POINTER, here,
+                          "this is a Git LFS pointer, a text of %llu bytes", (unsigned long long)span.size);
     }
     for (size_t i = 0; i < sizeof other_kinds / sizeof other_kinds[0]; i++) {
         if (starts_with(span, other_kinds[i].start)) {
@@ -65,9 +65,11 @@ static fmt_status read_length(fmt_span span, sft_file *file, fmt_diag *diag) {
     }
     file->data_at = SFT_LENGTH_SIZE + file->header_size;
     if (span.data[SFT_LENGTH_SIZE] != '{') {
-        const fmt_str start = {(const char *)span.data + SFT_LENGTH_SIZE, file->header_size < 8 ? file->header_size : 8};
+        const fmt_str start = {(const char *)span.data + SFT_LENGTH_SIZE,
+                               file->header_size < 8 ? file->header_size : 8};
         const diag_place here = {SFT_LENGTH_SIZE, FMT_NO_INDEX, '{', span.data[SFT_LENGTH_SIZE]};
-        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_HEADER_START, here, "the header begins with %s", diag_quote(quoted, start));
+        return sft_refuse(diag, FMT_BAD_FILE, SFT_R_HEADER_START, here, "the header begins with %s",
+                          diag_quote(quoted, start));
     }
     return FMT_OK;
 }
@@ -103,7 +105,8 @@ static fmt_status check_cover(const sft_reading *r) {
                               diag_quote(quoted[1], before), (unsigned long long)covered);
         }
         if (tensor->begin > covered) {
-            return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_HOLE, here, "bytes %llu to %llu of the data, before tensor %s, are unused",
+            return sft_refuse(r->diag, FMT_BAD_FILE, SFT_R_HOLE, here,
+                              "bytes %llu to %llu of the data, before tensor %s, are unused",
                               (unsigned long long)covered, (unsigned long long)tensor->begin - 1,
                               diag_quote(quoted[0], tensor->name));
         }
@@ -151,7 +154,8 @@ static fmt_status read_entries(sft_reading *r, fmt_span header) {
         r->name.data = key;
         r->name.size = strlen(key);
         r->entry_at = SFT_LENGTH_SIZE + key_at;
-        const fmt_status status = strcmp(key, METADATA_KEY) == 0 ? sft_read_metadata(r, entry) : sft_read_tensor(r, entry);
+        const fmt_status status =
+            strcmp(key, METADATA_KEY) == 0 ? sft_read_metadata(r, entry) : sft_read_tensor(r, entry);
         if (status != FMT_OK) {
             return status;
         }

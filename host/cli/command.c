@@ -143,8 +143,10 @@ qn_status command_choose_backend(command_context *c) {
     if (request == NULL) {
         return FAIL(&c->err, QN_NO_HOST_MEM, "out of memory");
     }
+    c->is_with_backend = true;
     const qn_status status = backend_choose(&c->backends, &c->services, request, &c->on, &c->backend_was_named, &c->err);
     free(request);
+    c->is_with_backend = status < 0;
     return status;
 }
 
@@ -156,19 +158,17 @@ void command_finish(command_context *c) {
 }
 
 int command_exit_status(const command_context *c, qn_status status) {
+    const int backend_status = c->backend_was_named ? EXIT_BACKEND_REFUSED : EXIT_NO_BACKEND;
     switch (status) {
     case QN_OK: return EXIT_DONE;
     case QN_NO_HOST_MEM:
     case QN_NO_DEVICE_MEM: return EXIT_NO_MEMORY;
-    case QN_IO:
-    case QN_DENIED: return EXIT_IO;
-    case QN_NOT_FOUND:
-    case QN_UNAVAILABLE:
-    case QN_TOO_OLD:
-    case QN_TOO_NEW:
-    case QN_BUSY: return c->backend_was_named ? EXIT_BACKEND_REFUSED : EXIT_NO_BACKEND;
     case QN_CANCELLED: return EXIT_CANCELLED;
-    default: return EXIT_BAD_INPUT;
+    case QN_BAD_INPUT: return c->is_with_backend ? EXIT_USAGE : EXIT_BAD_INPUT;
+    case QN_IO:
+    case QN_DENIED:
+    case QN_NOT_FOUND: return c->is_with_backend ? backend_status : EXIT_IO;
+    default: return c->is_with_backend ? backend_status : EXIT_BAD_INPUT;
     }
 }
 
@@ -244,4 +244,8 @@ json_t *command_json_text(const char *text, size_t size) {
     value = clean != NULL ? json_stringn(clean, used) : json_string("");
     free(clean);
     return value;
+}
+
+const char *command_version_text(void) {
+    return QUOIN_VERSION;
 }

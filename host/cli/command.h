@@ -44,6 +44,7 @@ typedef struct command_context {
     host_services services;
     backend on;                  /* valid when on.plugin is not null */
     bool backend_was_named;
+    bool is_with_backend;        /* what fails now is the backend's doing: decides between exit statuses */
 } command_context;
 
 typedef struct command {

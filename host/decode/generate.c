@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 typedef struct loop {
     session *s;
@@ -23,18 +24,12 @@ const char *stop_reason_name(stop_reason reason) {
     return reason < sizeof names / sizeof names[0] ? names[reason] : "error";
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static bool is_cancelled(const loop *l) {
     return l->options->cancel != NULL && *l->options->cancel != 0;
 }
 
 static bool is_late(const loop *l) {
-    return l->options->deadline_ms > 0 && (seconds_now() - l->begin) * 1e3 >= (double)l->options->deadline_ms;
+    return l->options->deadline_ms > 0 && (clock_seconds() - l->begin) * 1e3 >= (double)l->options->deadline_ms;
 }
 
 static bool is_stop(const loop *l, uint32_t id) {
@@ -52,11 +47,11 @@ static bool emit(loop *l, uint32_t id, size_t bytes) {
 }
 
 static qn_status choose(loop *l, uint32_t *out_id, error_context *err) {
-    const double begin = seconds_now();
+    const double begin = clock_seconds();
     const uint32_t n = session_length(l->s);
     l->n_top = l->options->n_logprobs > 0 ? sampler_top(l->chooser, l->s->logits, l->options->n_logprobs, l->top) : 0;
     const qn_status status = sampler_choose(l->chooser, l->s->logits, l->s->history, n, out_id, err);
-    l->result->sample_seconds += seconds_now() - begin;
+    l->result->sample_seconds += clock_seconds() - begin;
     return status;
 }
 
@@ -125,7 +120,7 @@ static qn_status decode(loop *l, error_context *err) {
 static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_context *err) {
     bool is_done = false;
     qn_status status = prefill(l, ids, n, &is_done, err);
-    const double middle = seconds_now();
+    const double middle = clock_seconds();
     l->result->prefill_seconds = middle - l->begin;
     if (status == QN_OK && is_done) {
         status = decode(l, err);
@@ -135,7 +130,7 @@ static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_contex
             emit(l, TOKEN_NONE, held);
         }
     }
-    l->result->decode_seconds = seconds_now() - middle;
+    l->result->decode_seconds = clock_seconds() - middle;
     if (status == QN_CANCELLED && is_cancelled(l)) {
         l->result->reason = STOP_CANCELLED;
         return QN_OK;
@@ -145,7 +140,7 @@ static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_contex
 
 qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32_t n, const generate_options *options,
                        generate_result *out_result, error_context *err) {
-    loop l = {.s = s, .chooser = chooser, .options = options, .result = out_result, .begin = seconds_now()};
+    loop l = {.s = s, .chooser = chooser, .options = options, .result = out_result, .begin = clock_seconds()};
     *out_result = (generate_result){.reason = STOP_ERROR, .stop_token = TOKEN_NONE};
     if (n == 0) {
         return FAIL(err, QN_BAD_INPUT, "the prompt is empty and the tokenizer adds no BOS: there is nothing to continue; give a prompt");

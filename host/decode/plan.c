@@ -9,6 +9,7 @@
 #include <quoin/glue.h>
 
 #include "base/machine.h"
+#include "model/weight_check.h"
 
 #define DEFAULT_CHUNK 512u
 /* Windowed layers keep this many cells more than window + chunk, so that short roll-backs (chat edits) need no new prefill. */
@@ -72,6 +73,10 @@ static qn_status check_ops(plan *p, const qn_compile_options *compile, error_con
     return status;
 }
 
+const char *plan_numeric_name(uint32_t numeric) {
+    return numeric == QN_NUMERIC_ACT8 ? "act8" : numeric == QN_NUMERIC_F16ACC ? "f16acc" : "f32acc";
+}
+
 uint64_t plan_total_bytes(const plan *p) {
     uint64_t total = p->memory.borrowed_bytes;
     for (uint32_t kind = 0; kind < QN_MEM_KINDS; kind++) {
@@ -91,6 +96,23 @@ static qn_status check_memory(const plan *p, error_context *err) {
                     (double)needed / 1048576.0, (double)available / 1048576.0, p->n_ctx);
     }
     return QN_OK;
+}
+
+/* Lazy integrity: only what is bound is read, and it is read before it is bound. */
+static qn_status check_bound(const plan *p, const plan_options *options, error_context *err) {
+    if (options->check_with == NULL) {
+        return QN_OK;
+    }
+    bool *is_wanted = calloc(p->m->n_tensors + 1, sizeof *is_wanted);
+    if (is_wanted == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for checking weights");
+    }
+    for (uint32_t i = 0; i < p->dec->n_weights; i++) {
+        is_wanted[p->dec->weights[i].tensor - p->m->tensors] = true;
+    }
+    const qn_status status = weight_check_run(p->m, options->check_values, is_wanted, options->check_with, err);
+    free(is_wanted);
+    return status;
 }
 
 static qn_status bind_all(plan *p, error_context *err) {
@@ -133,6 +155,7 @@ static qn_status make_plan(plan *p, const plan_options *options, error_context *
     if (status < 0) {
         return plan_plugin_error(p, "compile", status, &plugin_error, err);
     }
+    QN_TRY(check_bound(p, options, err), err, "checking the weights");
     return bind_all(p, err);
 }
 

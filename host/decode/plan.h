@@ -5,6 +5,7 @@
  */
 #ifndef HOST_PLAN_H
 #define HOST_PLAN_H
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "backends/choose.h"
@@ -19,6 +20,8 @@ typedef struct plan_options {
     uint32_t numeric;      /* mask of QN_NUMERIC_*; 0 = any */
     qn_format state_format; /* of the KV cache: QN_FORMAT_F16, QN_FORMAT_BF16 or QN_FORMAT_F32 (its number is 0) */
     uint32_t compile_flags; /* QN_COMPILE_* */
+    team *check_with;      /* not null: check the tensors that are bound, with this team, before they are (--integrity lazy) */
+    bool check_values;     /* and look for NaN and infinity in them */
 } plan_options;
 
 typedef struct plan {
@@ -35,6 +38,9 @@ typedef struct plan {
 /* Builds, checks, predicts memory (QN_NO_HOST_MEM with asked and free bytes when it cannot fit), compiles and binds. */
 qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan, error_context *err);
 void plan_destroy(plan *p);
+
+/* "f32acc", "f16acc", "act8". Static. */
+const char *plan_numeric_name(uint32_t numeric);
 
 /* Bytes that weights in place, host and device memory of the plan come to. */
 uint64_t plan_total_bytes(const plan *p);

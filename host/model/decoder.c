@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/program_builder.h"
+#include "base/program_builder.h"
 
 #define NAME_SIZE 96
 
@@ -236,8 +236,8 @@ static void add_groups(build *s) {
 static void build_program(build *s) {
     const hparams *h = s->h;
     add_groups(s);
-    s->d->ids = program_input(&s->b, QN_FORMAT_I32, 1, QN_DIM_TOKENS, "ids");
-    s->d->rows = program_input(&s->b, QN_FORMAT_I32, 1, QN_DIM_OUTPUTS, "rows");
+    s->d->ids = program_index_input(&s->b, QN_DIM_TOKENS, "ids");
+    s->d->rows = program_index_input(&s->b, QN_DIM_OUTPUTS, "rows");
     const uint32_t table = add_matrix(s, "token_embd.weight", h->n_embd, h->n_vocab);
     uint32_t x = program_embed(&s->b, table, s->d->ids);
     if (h->embd_scale != 1.0f) {

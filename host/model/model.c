@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "model/facts_gguf.h"
 #include "model/p64_alone.h"
 #include "model/vocabulary.h"
@@ -76,7 +76,7 @@ static qn_status open_gguf(model *m, error_context *err) {
         const gguf_tensor *t = &m->gguf.tensors[i];
         m->tensors[i] = (model_tensor){.name = t->name, .hash = t->hash & HASH_MASK, .type = t->type, .rank = t->rank,
                                        .dims = {t->dims[0], t->dims[1], t->dims[2], t->dims[3]},
-                                       .data = m->file.span.data + t->at, .bytes = t->size, .at = t->at};
+                                       .data = m->file.span.data + t->at, .bytes = t->size, .at = t->at, .index = i};
     }
     facts_from_gguf(&m->gguf, m->file.path, &m->facts);
     return QN_OK;
@@ -99,7 +99,7 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
         const p64_tensor t = p64_get_tensor(&m->p64, i);
         m->tensors[i] = (model_tensor){.name = t.name, .hash = t.source_name_hash & HASH_MASK, .type = t.dtype, .rank = t.rank,
                                        .dims = {t.dims[0], t.dims[1], t.dims[2], t.dims[3]}, .data = t.blob.data,
-                                       .bytes = t.blob.size, .at = t.blob_offset};
+                                       .bytes = t.blob.size, .at = t.blob_offset, .index = i};
     }
     return QN_OK;
 }
@@ -126,20 +126,14 @@ static qn_status open_format(model *m, const model_options *options, error_conte
     return QN_OK;
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static qn_status check_weights(model *m, const model_options *options, team *workers, error_context *err) {
     if (options->skip_integrity) {
         return QN_OK;
     }
-    const double begin = seconds_now();
+    const double begin = clock_seconds();
     mapped_file_will_need(&m->file, 0, m->file.span.size);
-    const qn_status status = weight_check_run(m, !options->skip_weight_check, workers, err);
-    m->check_seconds = seconds_now() - begin;
+    const qn_status status = weight_check_run(m, !options->skip_weight_check, NULL, workers, err);
+    m->check_seconds = clock_seconds() - begin;
     return status;
 }
 
@@ -202,6 +196,9 @@ static qn_status check_vocabulary(const model *m, error_context *err) {
 
 static qn_status load_everything(model *m, const model_options *options, team *workers, error_context *err) {
     QN_TRY(open_format(m, options, err), err, "opening %s", m->file.path);
+    if (options->container_only) {
+        return QN_OK;
+    }
     if (m->format == MODEL_P64) {
         QN_TRY(p64_alone_assume(m, options->assume, err), err, "looking for what the container does not hold");
     }

@@ -35,6 +35,7 @@ typedef struct model_tensor {
     const uint8_t *data;
     uint64_t bytes;
     uint64_t at;        /* byte offset in the file */
+    uint32_t index;     /* number in the file's own table */
 } model_tensor;
 
 typedef struct model_options {
@@ -43,6 +44,7 @@ typedef struct model_options {
     bool skip_weight_check;   /* --no-weight-check */
     const char *assume;       /* --assume: architecture of a P64 without companion; null = refuse */
     bool vocabulary_only;     /* tokenizer only: weights may be missing */
+    bool container_only;      /* format and tensors only: facts, tokenizer and architecture are not looked at */
     fmt_note_fn *note;        /* findings that do not refuse; may be null */
     void *note_ctx;
 } model_options;
@@ -73,6 +75,10 @@ void model_close(model *m);
 
 /* The tensor with this GGUF name, or null. */
 const model_tensor *model_find(const model *m, const char *name);
+
+/* Ids that end an answer: EOS first, then end-of-turn and end-of-message, then what p64_derive_stops finds by spelling. No id twice;
+ * returns how many (at most room). */
+uint32_t model_stop_ids(const model *m, uint32_t *out_ids, uint32_t room);
 
 /* "P64" or "GGUF". */
 const char *model_format_name(model_format format);

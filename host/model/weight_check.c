@@ -11,7 +11,7 @@
 
 /* One piece of work; results are joined after the region, so workers share nothing but the counter. */
 typedef struct piece {
-    uint32_t tensor;
+    uint32_t tensor;       /* P64: number in the container; GGUF: position in m->tensors */
     uint64_t begin, size;  /* P64: bytes of the blob; GGUF: elements */
     p64_piece result;      /* P64 */
     uint64_t nonfinite;    /* GGUF: element, or FMT_NO_INDEX */
@@ -52,18 +52,24 @@ static uint64_t gguf_piece_elements(const model_tensor *tensor) {
     return (blocks > 0 ? blocks : 1) * info->block_elems;
 }
 
-static uint64_t piece_step(const model *m, uint32_t index) {
-    return m->format == MODEL_P64 ? p64_piece_size(&m->p64, index, PIECE_BYTES) : gguf_piece_elements(&m->tensors[index]);
+static uint64_t piece_step(const model *m, uint32_t position) {
+    const model_tensor *tensor = &m->tensors[position];
+    return m->format == MODEL_P64 ? p64_piece_size(&m->p64, tensor->index, PIECE_BYTES) : gguf_piece_elements(tensor);
 }
 
-static uint64_t piece_total(const model *m, uint32_t index) {
-    return m->format == MODEL_P64 ? p64_get_tensor(&m->p64, index).blob.size : count_elements(&m->tensors[index]);
+static uint64_t piece_total(const model *m, uint32_t position) {
+    return m->format == MODEL_P64 ? m->tensors[position].bytes : count_elements(&m->tensors[position]);
 }
 
-static uint64_t cut_pieces(const model *m, piece *pieces) {
+/* Counts the pieces, and writes them when `pieces` is not null. Pieces of one tensor follow each other. */
+static uint64_t cut_pieces(const model *m, const bool *is_wanted, piece *pieces) {
     uint64_t n = 0;
-    for (uint32_t tensor = 0; tensor < m->n_tensors; tensor++) {
-        const uint64_t step = piece_step(m, tensor), total = piece_total(m, tensor);
+    for (uint32_t position = 0; position < m->n_tensors; position++) {
+        if (is_wanted != NULL && !is_wanted[position]) {
+            continue;
+        }
+        const uint32_t tensor = m->format == MODEL_P64 ? m->tensors[position].index : position;
+        const uint64_t step = piece_step(m, position), total = piece_total(m, position);
         for (uint64_t begin = 0; begin < total; begin += step, n++) {
             if (pieces != NULL) {
                 pieces[n] = (piece){.tensor = tensor, .begin = begin, .size = total - begin < step ? total - begin : step};
@@ -113,16 +119,16 @@ static qn_status judge_gguf(const check_job *job, error_context *err) {
     return QN_BAD_FILE;
 }
 
-qn_status weight_check_run(const model *m, bool check_values, team *workers, error_context *err) {
+qn_status weight_check_run(const model *m, bool check_values, const bool *is_wanted, team *workers, error_context *err) {
     if (m->format == MODEL_GGUF && !check_values) {
         return QN_OK;
     }
-    check_job job = {.m = m, .check_values = check_values, .n_pieces = cut_pieces(m, NULL)};
+    check_job job = {.m = m, .check_values = check_values, .n_pieces = cut_pieces(m, is_wanted, NULL)};
     job.pieces = calloc(job.n_pieces + 1, sizeof *job.pieces);
     if (job.pieces == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "out of memory for checking %" PRIu64 " pieces of weights", job.n_pieces);
     }
-    cut_pieces(m, job.pieces);
+    cut_pieces(m, is_wanted, job.pieces);
     if (workers != NULL) {
         team_run(workers, check_pieces, &job);
     } else {

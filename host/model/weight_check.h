@@ -11,7 +11,7 @@
 #include "model/model.h"
 
 /* P64: every blob against its CRC-32C, ternary rules, and (with `check_values`) NaN and infinity. GGUF: values only.
- * The fault reported is the first in the order of the rules, then of the tensors, whatever thread met it. */
-qn_status weight_check_run(const model *m, bool check_values, team *workers, error_context *err);
+ * is_wanted: [n_tensors] by position in m->tensors, or null for all. The fault reported is the first in the order of the rules, then of the tensors, whatever thread met it. */
+qn_status weight_check_run(const model *m, bool check_values, const bool *is_wanted, team *workers, error_context *err);
 
 #endif

@@ -26,8 +26,8 @@ typedef struct test_cases {
     char folder[CORPUS_PATH_SIZE]; /* scratch folder that holds them all */
 } test_cases;
 
-/* Runs tests/cases/gen_FAMILY.py into a scratch folder and reads its manifest. Skips the test without python3, fails it when
- * the generator fails. */
+/* Runs tests/cases/gen_FAMILY.py into a scratch folder and reads its manifest. Skips the test without python3, fails it
+ * when the generator fails. */
 void cases_make(const char *family, test_cases *out_cases);
 
 /* Takes the files and the list away. */

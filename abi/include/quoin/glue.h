@@ -1,7 +1,7 @@
 /* glue.h — optional, header-only help for plugin authors. Nothing here is required; a plugin may do all of it in its own way.
  *
  *   qn_copy_in            the size-first rule, in one place
- *   qn_fail               fills a qn_error and returns its code
+ *   qn_fail, qn_fail_op   fills a qn_error and returns its code
  *   qn_program_*          typed access to the sections of a program
  *   qn_format_*           sizes of formats
  *   qn_buffer_*           rows and bytes of a buffer in a step
@@ -57,6 +57,20 @@ QN_GLUE qn_status qn_fail(qn_error *err, qn_status code, const char *format, ...
     if (err != NULL && err->size >= sizeof(qn_error)) {
         va_list args;
         err->code = code;
+        va_start(args, format);
+        vsnprintf(err->text, sizeof err->text, format, args);
+        va_end(args);
+    }
+    return code;
+}
+
+/* The same, naming the op of the program that it is about. */
+QN_GLUE_PRINTF(4, 5)
+QN_GLUE qn_status qn_fail_op(qn_error *err, uint32_t op, qn_status code, const char *format, ...) {
+    if (err != NULL && err->size >= sizeof(qn_error)) {
+        va_list args;
+        err->code = code;
+        err->op = op;
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);

@@ -1,14 +1,18 @@
 /* ops.h — the op sheets: what each op of ops.def means, to the last rounding that a test may ask for.
  *
  * Notation: x[t][i] is element i of row t; T = TOKENS, rows are outermost. All arithmetic is described on real numbers; a
- * plugin of class F32ACC computes with f32 inputs and f32 or wider accumulation.
+ * plugin of class F32ACC computes with f32 inputs and f32 or wider accumulation. Where a sheet says T, the rows of MATMUL, ADD,
+ * SCALE, RMS_NORM, GATED and SOFTCAP may as well be OUTPUTS, the same in all operands; for the other ops rows are tokens.
+ * Row operands have rank 2, ids and row numbers rank 1, both given by the host as input buffers.
  *
  * Bounds (u = 2^-24; the reference value is computed in 64 bits)
  *   exact  bit for bit
  *   elem   |y - ref| <= 16 u |ref| + 2^-60 unless the sheet says otherwise
  *   dot    |y - ref| <= (2 sqrt(K) + 8) u sum|w x|, and for class ACT8 also + sum over blocks of 32 of (s/2) sum|w|, where
  *          s = max|x| / 127 of the block
- *   attn   |y - ref| <= (4 sqrt(n) + 16) u' sum p|v|, n = visible cells, u' = u + the rounding of the state's format
+ *   attn   |y - ref| <= ((4 sqrt(n) + 16) u + 2 r + 2 e) sum p|v|, where n = visible cells, p = the weights of the softmax,
+ *          r = half the spacing at 1 of the state's format (F32 0, F16 2^-11, BF16 2^-8, Q8_0 0), and e is what a score may be
+ *          off: e = ((2 sqrt(head_dim) + 8) u + r) max over cells of |scale| sum|q k|. ref is computed from the state as stored.
  *
  * A NaN or infinity in an input gives an unspecified value in the outputs that depend on it and leaves others alone.
  *
@@ -44,7 +48,7 @@ enum {
  *   Precision  F32ACC: W decoded exactly, products and sums in f32 or wider, any order. ACT8: x is first quantised to 8 bits
  *              in blocks of 32 along K with one scale each.
  *   Bound    dot
- *   Edge     K and N are at least 1; K is a multiple of the format's block. */
+ *   Edge     K and N are at least 1; K is a multiple of the format's block (TERNARY: any K, rows are packed without a gap). */
 
 /* ADD — y = a + b, element by element.   Inputs a, b [T][n] F32 (b may also be a weight [n] F32: added to each row)
  *   Output y [T][n].   Aliasing: a plugin may let y share storage with an input that is dead afterwards.   Bound elem */
@@ -82,7 +86,7 @@ typedef struct qn_rms_norm_attrs {
  *              angle = theta * freq_scale * (1 - mix) + theta * mix;
  *              magnitude m = attn_factor * (1 + 0.1 ln(1 / freq_scale)); without YaRN m = attn_factor.
  *            (a, b) becomes (m (a cos - b sin), m (a sin + b cos)).
- *   Bound    |y - ref| <= (16 u + 4 u |angle|) (|a| + |b|): the angle is formed in f32 or wider
+ *   Bound    |y - ref| <= (16 u + 4 u |angle|) max(1, |m|) (|a| + |b|): the angle is formed in f32 or wider
  *   Edge     n_rot even, <= head_dim; p >= 0. */
 enum { QN_ROPE_ADJACENT = 0, QN_ROPE_HALF = 1 };
 typedef struct qn_rope_attrs {
@@ -112,7 +116,7 @@ typedef struct qn_rope_attrs {
  *            sequence's spans with position c <= p and, when window > 0, p - c < window.
  *            s_c = scale * (q . k_c); if softcap > 0: s_c = softcap * tanh(s_c / softcap); y = sum_c softmax(s)_c v_c
  *   Precision  q is f32 (ACT8 does not allow to quantise it; rounding it to the state's format is allowed when that is F16 or
- *            BF16 and is part of u').
+ *            BF16 and is what r stands for).
  *   Bound    attn
  *   Edge     at least the token's own cell is visible. */
 typedef struct qn_attention_attrs {
@@ -128,7 +132,7 @@ typedef struct qn_attention_attrs {
 
 /* GATED — y = f(gate) * up.   Inputs gate, up [T][n] F32.   Output y [T][n].
  *   SILU: f(x) = x / (1 + e^-x).   GELU_TANH: f(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
- *   Bound    |y - ref| <= 32 u |ref| + 8 u |x up| (the tail of f cancels) */
+ *   Bound    |y - ref| <= 32 u |ref| + 8 u |x up| + 2^-60 (the tail of f cancels) */
 enum { QN_GATED_SILU = 0, QN_GATED_GELU_TANH = 1 };
 typedef struct qn_gated_attrs {
     uint32_t size;

@@ -11,6 +11,8 @@
  *
  * Shapes: dims[0] is the contiguous row length, dims[1] the number of rows, and so on. A dimension is a number or a symbol that
  * each step fixes: TOKENS (rows of this step), OUTPUTS (rows asked for), CELLS (capacity of the buffer's cell group).
+ * Weights are all fixed. States are [CELLS][columns]. Input, output and act buffers have TOKENS or OUTPUTS as their outermost dimension
+ * and fixed ones inside. An output is never read by an op; a state is read only after the op that writes it.
  * Formats: act, input and output buffers are F32 or I32. Weights have any format of formats.def. State is F32, F16 or BF16
  * (Q8_0 where the plugin's verdict says yes).
  *

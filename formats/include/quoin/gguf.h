@@ -1,9 +1,9 @@
 /* gguf.h — reading GGUF model files, versions 2 and 3, little-endian; and writing them in one pass.
  *
  * The reader proves the whole structure of a file before it gives anything back: every count against the bytes that are
- * there, every string, array and tensor against the end of the file, unique keys and names, alignment, no overlap. What it
- * returns is a view: pointers into the span and into the caller's scratch. What a key *means* (is the head count plausible, are
- * all weights there) is not its business, nor are the values of the weights.
+ * there, every string, array and tensor against the end of the file, unique keys and names, alignment, no overlap. What
+ * it returns is a view: pointers into the span and into the caller's scratch. What a key *means* (is the head count
+ * plausible, are all weights there) is not its business, nor are the values of the weights.
  *
  *     byte 0   magic "GGUF" | version u32 | number of tensors u64 | number of keys u64
  *          24  keys:     length u64, name | value type u32 | value                          n_kv times
@@ -26,8 +26,8 @@
  * Threading: functions are pure over their arguments; an opened gguf_file is immutable and may be shared by threads. A
  *            writer belongs to one thread at a time.
  * Memory:    nothing is allocated. Span and scratch are borrowed until the last use of the gguf_file.
- * Errors:    a refused file gives FMT_BAD_FILE and a diagnosis with one rule of formats/gguf/rules.def; out parameters are
- *            untouched on error.
+ * Errors:    a refused file gives FMT_BAD_FILE and a diagnosis with one rule of formats/gguf/rules.def; out
+ *            parameters are untouched on error.
  */
 #ifndef QUOIN_GGUF_H
 #define QUOIN_GGUF_H
@@ -59,7 +59,7 @@ typedef struct gguf_kv {
     fmt_str key;          /* UTF-8, 1..GGUF_MAX_NAME bytes, no zero byte; borrowed from the span */
     uint64_t hash;        /* FNV-1a-64 of the key */
     gguf_type type;
-    fmt_span value;       /* the value as it stands in the file: a string with its length, an array with type and count */
+    fmt_span value;       /* as it stands in the file: a string with its length, an array with type and count */
 } gguf_kv;
 
 /* An array value, proved: every element is inside the span. */
@@ -76,8 +76,9 @@ typedef struct gguf_iter {
     uint64_t at;          /* its byte offset in array.elements */
 } gguf_iter;
 
-/* One tensor, proved: `at` is a multiple of nothing but the file's alignment, [at, at + size) is inside the span and shared
- * with no other tensor. An alignment below the element size is legal: look at the address before a typed read. */
+/* One tensor, proved: `at` is a multiple of nothing but the file's alignment, [at, at + size) is inside the span and
+ * shared with no other tensor. An alignment below the element size is legal: look at the address before a typed
+ * read. */
 typedef struct gguf_tensor {
     fmt_str name;         /* UTF-8, 1..GGUF_MAX_NAME bytes, no zero byte; borrowed from the span */
     uint64_t hash;        /* FNV-1a-64 of the name */
@@ -109,8 +110,8 @@ typedef struct gguf_file {
 bool gguf_has_magic(fmt_span span);
 
 /* Walks keys and tensor list once, so that the counts are proved, and tells the scratch that gguf_open needs. It is in
- * proportion to what really stands in the file: about four bytes for each byte of keys and tensor list at the very worst.
- * FMT_BAD_FILE: the diagnosis names the first broken rule. [any-thread] [no-alloc] */
+ * proportion to what really stands in the file: about four bytes for each byte of keys and tensor list at the very
+ * worst. FMT_BAD_FILE: the diagnosis names the first broken rule. [any-thread] [no-alloc] */
 fmt_status gguf_scratch_size(fmt_span span, uint64_t *out_bytes, fmt_diag *diag);
 
 /* Checks every rule and fills *out_file.
@@ -121,8 +122,8 @@ fmt_status gguf_scratch_size(fmt_span span, uint64_t *out_bytes, fmt_diag *diag)
  * FMT_BAD_ARG: scratch is not aligned. [any-thread] [no-alloc] */
 fmt_status gguf_open(fmt_span span, void *scratch, uint64_t scratch_bytes, gguf_file *out_file, fmt_diag *diag);
 
-/* The key or tensor with this name, or null. Binary search over hashes: about log2(n) comparisons of integers, and one of
- * the names, whatever an attacker chose them to be. [any-thread] [no-alloc] */
+/* The key or tensor with this name, or null. Binary search over hashes: about log2(n) comparisons of integers, and one
+ * of the names, whatever an attacker chose them to be. [any-thread] [no-alloc] */
 const gguf_kv *gguf_find_kv(const gguf_file *file, const char *key);
 const gguf_tensor *gguf_find_tensor(const gguf_file *file, const char *name);
 const gguf_tensor *gguf_find_tensor_n(const gguf_file *file, fmt_str name);
@@ -133,10 +134,10 @@ static inline fmt_span gguf_tensor_data(const gguf_file *file, const gguf_tensor
     return data;
 }
 
-/* Typed values of a key. Integers of every width and sign are widened, when the value is in range; floats likewise; nothing
- * is converted between integers, floats and booleans.
- * FMT_NOT_FOUND: no such key. FMT_BAD_FILE: another type, or out of range; the diagnosis names key, both types, offset and
- * value. `diag` may be null. *out untouched on error. [any-thread] [no-alloc] */
+/* Typed values of a key. Integers of every width and sign are widened, when the value is in range; floats likewise;
+ * nothing is converted between integers, floats and booleans.
+ * FMT_NOT_FOUND: no such key. FMT_BAD_FILE: another type, or out of range; the diagnosis names key, both types, offset
+ * and value. `diag` may be null. *out untouched on error. [any-thread] [no-alloc] */
 fmt_status gguf_get_u64(const gguf_file *file, const char *key, uint64_t *out, fmt_diag *diag);
 fmt_status gguf_get_u32(const gguf_file *file, const char *key, uint32_t *out, fmt_diag *diag);
 fmt_status gguf_get_i64(const gguf_file *file, const char *key, int64_t *out, fmt_diag *diag);
@@ -147,7 +148,8 @@ fmt_status gguf_get_string(const gguf_file *file, const char *key, fmt_str *out,
 /* An array whose elements are of the wanted class. Errors as above. [any-thread] [no-alloc] */
 fmt_status gguf_get_array(const gguf_file *file, const char *key, gguf_class elements, gguf_array *out, fmt_diag *diag);
 
-/* The same values from a key at hand (when walking file->kvs). False: another type or out of range. [any-thread] [no-alloc] */
+/* The same values from a key at hand (when walking file->kvs). False: another type or out of range.
+ * [any-thread] [no-alloc] */
 bool gguf_kv_u64(const gguf_kv *kv, uint64_t *out);
 bool gguf_kv_i64(const gguf_kv *kv, int64_t *out);
 bool gguf_kv_f64(const gguf_kv *kv, double *out);
@@ -155,15 +157,15 @@ bool gguf_kv_bool(const gguf_kv *kv, bool *out);
 bool gguf_kv_string(const gguf_kv *kv, fmt_str *out);
 bool gguf_kv_array(const gguf_kv *kv, gguf_array *out);
 
-/* Element `index` (< count) of an array of fixed-size elements. False: index past the end, another class, or out of range.
- * [any-thread] [no-alloc] */
+/* Element `index` (< count) of an array of fixed-size elements. False: index past the end, another class, or out of
+ * range. [any-thread] [no-alloc] */
 bool gguf_array_u64(const gguf_array *array, uint64_t index, uint64_t *out);
 bool gguf_array_i64(const gguf_array *array, uint64_t index, int64_t *out);
 bool gguf_array_f64(const gguf_array *array, uint64_t index, double *out);
 bool gguf_array_bool(const gguf_array *array, uint64_t index, bool *out);
 
-/* Walks an array of strings, or of arrays, from its first element. False: at the end, or the array holds something else.
- * [any-thread] [no-alloc] */
+/* Walks an array of strings, or of arrays, from its first element. False: at the end, or the array holds something
+ * else. [any-thread] [no-alloc] */
 gguf_iter gguf_iterate(const gguf_array *array);
 bool gguf_next_string(gguf_iter *iter, fmt_str *out);
 bool gguf_next_array(gguf_iter *iter, gguf_array *out);
@@ -182,8 +184,8 @@ const fmt_rule *gguf_rules(uint64_t *out_count);
 
 /* ---------------------------------------------------------------- writing
  *
- * One pass, no allocation, the same input gives the same bytes: begin with the complete tensor list, then exactly n_kv keys,
- * then the tensors' bytes in the order of the list (in pieces of any size), then end. The first failure sticks.
+ * One pass, no allocation, the same input gives the same bytes: begin with the complete tensor list, then exactly n_kv
+ * keys, then the tensors' bytes in the order of the list (in pieces of any size), then end. The first failure sticks.
  *
  *     gguf_writer writer;
  *     gguf_write_begin(&writer, gguf_write_to_file, stream, 32, 2, tensors, 1);
@@ -221,8 +223,8 @@ typedef struct gguf_writer {
  *   n_kv      keys that the caller will write (general.alignment not counted: it may not be written by hand)
  *   specs     [n_specs], borrowed until gguf_write_end
  *
- * FMT_BAD_ARG: alignment is no power of two, or a spec that gguf_open would refuse. Every function below gives the writer's
- * status, so that a caller may look only at the end. [owner-thread] [no-alloc] [may block] */
+ * FMT_BAD_ARG: alignment is no power of two, or a spec that gguf_open would refuse. Every function below gives the
+ * writer's status, so that a caller may look only at the end. [owner-thread] [no-alloc] [may block] */
 fmt_status gguf_write_begin(gguf_writer *writer, gguf_sink_fn *sink, void *ctx, uint32_t alignment, uint64_t n_kv,
                             const gguf_tensor_spec *specs, uint64_t n_specs);
 
@@ -243,8 +245,8 @@ fmt_status gguf_write_array_begin(gguf_writer *writer, const char *key, gguf_typ
 fmt_status gguf_write_elements(gguf_writer *writer, const void *little_endian, uint64_t count);
 fmt_status gguf_write_element_string(gguf_writer *writer, fmt_str value);
 
-/* The next `size` bytes of tensor data; the first call writes the tensor list. One call never goes past the end of a tensor:
- * give each tensor's last piece by itself. */
+/* The next `size` bytes of tensor data; the first call writes the tensor list. One call never goes past the end of a
+ * tensor: give each tensor's last piece by itself. */
 fmt_status gguf_write_data(gguf_writer *writer, const void *bytes, uint64_t size);
 
 /* Checks that everything promised was written, and pads the last tensor. FMT_BAD_ARG when something is missing. */

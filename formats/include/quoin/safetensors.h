@@ -4,9 +4,9 @@
  *          8   header: one JSON object, UTF-8, padded with spaces
  *     data_at  weights; data_offsets of a tensor count from here
  *
- * The reader proves that the header is what the format says (no key twice, every number in range) and that the tensors cover
- * the data section without hole, overlap or tail. It knows every element type of the format; which of them a program can use
- * is the program's business.
+ * The reader proves that the header is what the format says (no key twice, every number in range) and that the tensors
+ * cover the data section without hole, overlap or tail. It knows every element type of the format; which of them a
+ * program can use is the program's business.
  *
  *     fmt_diag diag;
  *     sft_file file;
@@ -16,11 +16,12 @@
  *     sft_close(&file);
  *
  * Threading: an opened file or index is immutable and may be shared by threads; open and close belong to one.
- * Memory:    the one reader that allocates: the header goes through jansson, and all memory comes from jansson's allocator
- *            (json_set_alloc_funcs), in proportion to the header, which is at most SFT_MAX_HEADER bytes. Weights are never
- *            copied. The span is borrowed until close.
- * Errors:    FMT_BAD_FILE with a rule of formats/safetensors/rules.def; FMT_NO_SPACE when memory ran out (inside a string
- *            jansson does not tell that from broken JSON); out parameters are untouched on error and nothing needs to be closed.
+ * Memory:    the one reader that allocates: the header goes through jansson, and all memory comes from jansson's
+ *            allocator (json_set_alloc_funcs), in proportion to the header, which is at most SFT_MAX_HEADER bytes.
+ *            Weights are never copied. The span is borrowed until close.
+ * Errors:    FMT_BAD_FILE with a rule of formats/safetensors/rules.def; FMT_NO_SPACE when memory ran out (inside a
+ *            string jansson does not tell that from broken JSON); out parameters are untouched on error and nothing
+ *            needs to be closed.
  */
 #ifndef QUOIN_SAFETENSORS_H
 #define QUOIN_SAFETENSORS_H
@@ -36,9 +37,9 @@
 /* Element types, in the format's own names. The numbers are this library's, not the file's. */
 typedef uint32_t sft_dtype;
 enum {
-    SFT_BOOL = 0, SFT_F4 = 1, SFT_F6_E2M3 = 2, SFT_F6_E3M2 = 3, SFT_U8 = 4, SFT_I8 = 5, SFT_F8_E5M2 = 6, SFT_F8_E4M3 = 7,
-    SFT_F8_E8M0 = 8, SFT_I16 = 9, SFT_U16 = 10, SFT_F16 = 11, SFT_BF16 = 12, SFT_I32 = 13, SFT_U32 = 14, SFT_F32 = 15,
-    SFT_C64 = 16, SFT_F64 = 17, SFT_I64 = 18, SFT_U64 = 19, SFT_N_DTYPES = 20
+    SFT_BOOL = 0, SFT_F4 = 1, SFT_F6_E2M3 = 2, SFT_F6_E3M2 = 3, SFT_U8 = 4, SFT_I8 = 5, SFT_F8_E5M2 = 6,
+    SFT_F8_E4M3 = 7, SFT_F8_E8M0 = 8, SFT_I16 = 9, SFT_U16 = 10, SFT_F16 = 11, SFT_BF16 = 12, SFT_I32 = 13,
+    SFT_U32 = 14, SFT_F32 = 15, SFT_C64 = 16, SFT_F64 = 17, SFT_I64 = 18, SFT_U64 = 19, SFT_N_DTYPES = 20
 };
 
 typedef struct sft_tensor {
@@ -119,7 +120,8 @@ typedef struct sft_index {
 fmt_status sft_index_open(fmt_span span, sft_index *out_index, fmt_diag *diag);
 void sft_index_close(sft_index *index);
 
-/* The shard's file is not there: fills the diagnosis with its name and the first tensor that is lost, returns FMT_BAD_FILE. */
+/* The shard's file is not there: fills the diagnosis with its name and the first tensor that is lost, returns
+ * FMT_BAD_FILE. */
 fmt_status sft_index_refuse_missing(const sft_index *index, uint64_t shard, fmt_diag *diag);
 
 /* Every tensor that the index places in this shard must be in the opened file. */

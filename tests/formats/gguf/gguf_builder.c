@@ -67,7 +67,8 @@ model_kv *model_add_u32(model *m, const char *key, uint32_t value) {
     return kv;
 }
 
-model_tensor *model_add_tensor(model *m, const char *name, uint32_t type, uint64_t dim0, uint64_t dim1, uint64_t offset) {
+model_tensor *model_add_tensor(model *m, const char *name, uint32_t type, uint64_t dim0, uint64_t dim1,
+                               uint64_t offset) {
     assert(m->n_tensors < MODEL_MAX);
     const model_tensor tensor = {name, strlen(name), 2, {dim0, dim1, 1, 1, 1, 1, 1, 1}, type, offset};
     m->tensors[m->n_tensors] = tensor;

@@ -1,5 +1,5 @@
-/* gguf_builder.h — a small right GGUF file, described so that a test can break one thing of it and still know where everything
- * stands. It shares no code with the library's writer.
+/* gguf_builder.h — a small right GGUF file, described so that a test can break one thing of it and still know where
+ * everything stands. It shares no code with the library's writer.
  *
  *     model m = model_make();
  *     m.tensors[1].dims[0] = 33;
@@ -60,7 +60,8 @@ model model_make(void);
 /* Adds a key; payload is written after the type. Returns it. */
 model_kv *model_add_kv(model *m, const char *key, uint32_t type, const void *payload, size_t size);
 model_kv *model_add_u32(model *m, const char *key, uint32_t value);
-model_tensor *model_add_tensor(model *m, const char *name, uint32_t type, uint64_t dim0, uint64_t dim1, uint64_t offset);
+model_tensor *model_add_tensor(model *m, const char *name, uint32_t type, uint64_t dim0, uint64_t dim1,
+                               uint64_t offset);
 
 /* Appends little-endian numbers to a key's payload. */
 void payload_u32(model_kv *kv, uint32_t value);

@@ -1,5 +1,6 @@
-/* test_gguf_rules.c — for every rule of the reader a file that breaks it and nothing else: refused by that rule, at the byte
- * where the fault stands, by gguf_scratch_size when the fault is in one entry and by gguf_open when it takes two to see it. */
+/* test_gguf_rules.c — for every rule of the reader a file that breaks it and nothing else: refused by that rule, at the
+ * byte where the fault stands, by gguf_scratch_size when the fault is in one entry and by gguf_open when it takes two
+ * to see it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* test_gguf_scale.c — large and hostile counts, and no allocation anywhere. The linker sends every allocation of the library to
- * the counters below (--wrap), so one call would be seen. Times are printed; the limits are far above what any machine needs,
- * and far below what a quadratic step would take. */
+/* test_gguf_scale.c — large and hostile counts, and no allocation anywhere. The linker sends every allocation of the
+ * library to the counters below (--wrap), so one call would be seen. Times are printed; the limits are far above what
+ * any machine needs, and far below what a quadratic step would take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,7 +60,8 @@ static double now_ms(void) {
 }
 
 /* Opens with counted allocations; returns milliseconds for both steps. */
-static double open_timed(const growing *bytes, gguf_file *out_file, void **out_scratch, fmt_status expected, fmt_diag *diag) {
+static double open_timed(const growing *bytes, gguf_file *out_file, void **out_scratch, fmt_status expected,
+                         fmt_diag *diag) {
     const fmt_span span = {bytes->bytes, bytes->size};
     uint64_t need = 0;
     const double start = now_ms();
@@ -75,8 +76,8 @@ static double open_timed(const growing *bytes, gguf_file *out_file, void **out_s
     const double end = now_ms();
     assert_int_equal(n_allocations, 0);
     assert_int_equal(status, expected);
-    print_message("%llu bytes, scratch %llu: %.2f ms + %.2f ms\n", (unsigned long long)span.size, (unsigned long long)need,
-                  middle - start, end - second_start);
+    print_message("%llu bytes, scratch %llu: %.2f ms + %.2f ms\n", (unsigned long long)span.size,
+                  (unsigned long long)need, middle - start, end - second_start);
     return middle - start + end - second_start;
 }
 

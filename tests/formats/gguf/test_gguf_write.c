@@ -1,4 +1,5 @@
-/* test_gguf_write.c — what the writer writes opens, byte for byte the same each time, and broken promises are refused. */
+/* test_gguf_write.c — what the writer writes opens, byte for byte the same each time, and broken
+ * promises are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

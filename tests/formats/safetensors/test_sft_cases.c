@@ -1,4 +1,5 @@
-/* test_sft_cases.c — every generated Safetensors case through the reader: accepted, or refused by the rule named here. */
+/* test_sft_cases.c — every generated Safetensors case through the reader: accepted, or refused by the rule
+ * named here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

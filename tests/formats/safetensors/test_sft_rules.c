@@ -12,7 +12,8 @@
 
 #include "cases.h"
 
-#define T(dtype, shape, begin, end) "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+#define T(dtype, shape, begin, end) \
+    "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
 /* A file of this header and `data_size` bytes of data, in an allocation of exactly its size. */
 static fmt_span make_file(const char *header, size_t data_size) {
@@ -159,9 +160,11 @@ static void no_rule_is_without_a_file_that_breaks_it(void **state) {
     }
 }
 
-static const char good_header[] = "{ \"z\" : " T("F32", "[2,3]", 4, 28) ",\"__metadata__\":{\"format\":\"pt\",\"k{\\\"\":\"v\"},"
-                                  "\"caf\\u00e9\":" T("BF16", "[2]", 0, 4) ", \"e\":" T("I64", "[0,7]", 28, 28) ","
-                                  "\"s\":" T("U8", "[]", 28, 29) "}  ";
+static const char good_header[] =
+    "{ \"z\" : " T("F32", "[2,3]", 4, 28) ","
+    "\"__metadata__\":{\"format\":\"pt\",\"k{\\\"\":\"v\"},"
+    "\"caf\\u00e9\":" T("BF16", "[2]", 0, 4) ", \"e\":" T("I64", "[0,7]", 28, 28) ","
+    "\"s\":" T("U8", "[]", 28, 29) "}  ";
 
 static void an_opened_file_tells_its_tensors_in_data_order(void **state) {
     (void)state;
@@ -234,7 +237,8 @@ static void many_tensors_are_found_by_name(void **state) {
     assert_non_null(header);
     size_t used = (size_t)snprintf(header, room, "{");
     for (unsigned i = 0; i < N; i++) {
-        used += (size_t)snprintf(header + used, room - used, "%s\"t%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}",
+        used += (size_t)snprintf(header + used, room - used,
+                                 "%s\"t%u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}",
                                  i == 0 ? "" : ",", i, N - 1 - i, N - i);
     }
     snprintf(header + used, room - used, "}");
@@ -342,7 +346,8 @@ static fmt_status open_index(const char *text, sft_index *out_index, fmt_diag *d
 }
 
 static const char good_index[] =
-    "{\"metadata\":{\"total_size\":8},\"weight_map\":{\"c\":\"two.safetensors\",\"a\":\"one.safetensors\",\"b\":\"two.safetensors\"}}";
+    "{\"metadata\":{\"total_size\":8},\"weight_map\":"
+    "{\"c\":\"two.safetensors\",\"a\":\"one.safetensors\",\"b\":\"two.safetensors\"}}";
 
 static void an_index_gathers_its_files(void **state) {
     (void)state;

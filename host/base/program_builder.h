@@ -8,7 +8,7 @@
  *
  *     program_builder b;
  *     program_builder_init(&b);
- *     const uint32_t ids = program_input(&b, QN_FORMAT_I32, 1, QN_DIM_TOKENS, "ids");
+ *     const uint32_t ids = program_index_input(&b, QN_DIM_TOKENS, "ids");
  *     const uint32_t table = program_weight(&b, QN_FORMAT_Q8_0, n_embd, n_vocab, "token_embd.weight");
  *     const uint32_t x = program_embed(&b, table, ids);
  */
@@ -47,6 +47,8 @@ uint32_t program_cell_group(program_builder *b, uint32_t window);
 uint32_t program_weight(program_builder *b, qn_format format, uint64_t width, uint64_t height, const char *name);
 uint32_t program_state(program_builder *b, qn_format format, uint64_t width, uint32_t group, const char *name);
 uint32_t program_input(program_builder *b, qn_format format, uint64_t width, uint32_t rows_symbol, const char *name);
+/* A list of I32, as long as the symbol says: ids, rows. */
+uint32_t program_index_input(program_builder *b, uint32_t symbol, const char *name);
 
 /* Ops; each returns its output buffer. */
 uint32_t program_embed(program_builder *b, uint32_t table, uint32_t ids);

@@ -1,5 +1,5 @@
 /* program_builder.c — the sections of a program grow apart and are put together at the end. */
-#include "model/program_builder.h"
+#include "base/program_builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,10 +111,15 @@ uint32_t program_input(program_builder *b, qn_format format, uint64_t width, uin
     return append_rows(b, QN_ROLE_INPUT, format, width, rows_symbol, name);
 }
 
+uint32_t program_index_input(program_builder *b, uint32_t symbol, const char *name) {
+    const qn_buffer buffer = {.role = QN_ROLE_INPUT, .format = QN_FORMAT_I32, .rank = 1, .dims = {0, 1, 1, 1}, .symbols = {symbol}};
+    return append_buffer(b, &buffer, name);
+}
+
 /* Symbol of a buffer's rows: what follows from it has as many rows. */
 static uint32_t rows_symbol_of(const program_builder *b, uint32_t index) {
     const qn_buffer *buffer = find_buffer(b, index);
-    return buffer == NULL ? QN_DIM_TOKENS : buffer->symbols[1];
+    return buffer == NULL ? QN_DIM_TOKENS : buffer->symbols[buffer->rank == 1 ? 0 : 1];
 }
 
 static void append_op(program_builder *b, uint32_t op, const uint32_t *operands, uint32_t n_inputs, uint32_t n_outputs,
