@@ -4,10 +4,9 @@ set(QUOIN_PLUGIN_DIR "${CMAKE_INSTALL_LIBDIR}/quoin/plugins")
 
 # Flags of the language and of hygiene; linked privately by every target, never exported.
 add_library(quoin_build_flags INTERFACE)
-target_compile_features(quoin_build_flags INTERFACE c_std_11)
 target_compile_options(quoin_build_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wvla -Wundef
-  -ffp-contract=off -fno-math-errno $<$<BOOL:${QUOIN_WERROR}>:-Werror>)
+  -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wvla -Wundef
+  $<$<C_COMPILER_ID:GNU>:-Wshadow=local> -ffp-contract=off -fno-math-errno $<$<BOOL:${QUOIN_WERROR}>:-Werror>)
 target_compile_definitions(quoin_build_flags INTERFACE _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64)
 if(QUOIN_SANITIZE_ADDRESS)
   target_compile_options(quoin_build_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)

@@ -45,6 +45,13 @@ typedef struct fmt_diag {
     char text[FMT_TEXT_SIZE]; /* one complete sentence: what is wrong, the value found, what to do; UTF-8, terminated */
 } fmt_diag;
 
+/* One rule of a format, as its rules.def has it; for printing them all. */
+typedef struct fmt_rule {
+    const char *id;       /* static, as in fmt_diag.rule */
+    const char *section;  /* of the format's document, may be "" */
+    const char *sentence; /* what must hold, in lower case without a full stop: in a text it follows the finding and a colon */
+} fmt_rule;
+
 /* Receives one note (a finding that does not refuse the file). `note` is borrowed for the call. */
 typedef void fmt_note_fn(void *ctx, const fmt_diag *note);
 

@@ -1,0 +1,154 @@
+/* p64_names.c — sections 6.1 to 6.3: roles, the names that give them, and the hash that keeps the source name. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fnv.h"
+#include "p64_layout.h"
+
+typedef struct role_row {
+    p64_role role;
+    const char *suffix; /* GGUF name without "blk.L." and ".weight"; null when no GGUF name gives this role */
+    const char *text;
+} role_row;
+
+/* Layer roles in the order of the layer-major table. */
+static const role_row layer_roles[] = {
+    {P64_ROLE_ATTN_NORM, "attn_norm", "attention norm"},
+    {P64_ROLE_ATTN_Q, "attn_q", "attention Q"},
+    {P64_ROLE_ATTN_K, "attn_k", "attention K"},
+    {P64_ROLE_ATTN_V, "attn_v", "attention V"},
+    {P64_ROLE_ATTN_OUTPUT, "attn_output", "attention output"},
+    {P64_ROLE_FFN_NORM, "ffn_norm", "FFN norm"},
+    {P64_ROLE_ATTN_SUB_NORM, NULL, "attention sub-norm"},
+    {P64_ROLE_FFN_SUB_NORM, NULL, "FFN sub-norm"},
+    {P64_ROLE_FFN_GATE, "ffn_gate", "FFN gate"},
+    {P64_ROLE_FFN_UP, "ffn_up", "FFN up"},
+    {P64_ROLE_FFN_DOWN, "ffn_down", "FFN down"},
+    {P64_ROLE_MOE_ROUTER, "ffn_gate_inp", "MoE router"},
+    {P64_ROLE_MOE_GATE, "ffn_gate_exps", "MoE expert gate"},
+    {P64_ROLE_MOE_UP, "ffn_up_exps", "MoE expert up"},
+    {P64_ROLE_MOE_DOWN, "ffn_down_exps", "MoE expert down"},
+    {P64_ROLE_MOE_SHARED_GATE, "ffn_gate_shexp", "MoE shared gate"},
+    {P64_ROLE_MOE_SHARED_UP, "ffn_up_shexp", "MoE shared up"},
+    {P64_ROLE_MOE_SHARED_DOWN, "ffn_down_shexp", "MoE shared down"},
+};
+
+static const role_row global_roles[] = {
+    {P64_ROLE_TOKEN_EMBD, "token_embd", "token embedding"},
+    {P64_ROLE_OUTPUT, "output", "output head"},
+    {P64_ROLE_OUTPUT_NORM, "output_norm", "final norm"},
+};
+
+static const role_row vision_roles[] = {
+    {P64_ROLE_VISION_CONV, NULL, "vision conv2d"},
+    {P64_ROLE_VISION_NORM, NULL, "vision batch-norm"},
+    {P64_ROLE_VISION_DENSE, NULL, "vision fully-connected"},
+};
+
+#define N_LAYER_ROLES (sizeof layer_roles / sizeof layer_roles[0])
+#define N_GLOBAL_ROLES (sizeof global_roles / sizeof global_roles[0])
+#define N_VISION_ROLES (sizeof vision_roles / sizeof vision_roles[0])
+
+static uint32_t find_row(const role_row *rows, size_t count, p64_role role) {
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].role == role) {
+            return (uint32_t)i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+uint32_t p64_layer_role_rank(p64_role role) {
+    return find_row(layer_roles, N_LAYER_ROLES, role);
+}
+
+uint32_t p64_global_role_rank(p64_role role) {
+    return find_row(global_roles, N_GLOBAL_ROLES, role);
+}
+
+const char *p64_role_name(p64_role role) {
+    uint32_t row = p64_layer_role_rank(role);
+    if (row != UINT32_MAX) {
+        return layer_roles[row].text;
+    }
+    row = p64_global_role_rank(role);
+    if (row != UINT32_MAX) {
+        return global_roles[row].text;
+    }
+    row = find_row(vision_roles, N_VISION_ROLES, role);
+    return row != UINT32_MAX ? vision_roles[row].text : "unknown";
+}
+
+/* True when text[0..size) is `stem` followed by ".weight". */
+static bool is_weight_of(const char *text, uint64_t size, const char *stem) {
+    const size_t length = strlen(stem);
+    return size == length + 7 && memcmp(text, stem, length) == 0 && memcmp(text + length, ".weight", 7) == 0;
+}
+
+/* Reads "blk.L." with L in decimal without leading zeros; answers the bytes used, 0 when it is not there. */
+static uint64_t parse_layer(const char *name, uint64_t size, uint32_t *out_layer) {
+    if (size < 6 || memcmp(name, "blk.", 4) != 0) {
+        return 0;
+    }
+    uint64_t at = 4, layer = 0;
+    while (at < size && at < 14 && name[at] >= '0' && name[at] <= '9') {
+        layer = layer * 10 + (uint64_t)(name[at] - '0');
+        at++;
+    }
+    const bool has_leading_zero = name[4] == '0' && at > 5;
+    if (at == 4 || has_leading_zero || layer >= UINT32_MAX || at >= size || name[at] != '.') {
+        return 0;
+    }
+    *out_layer = (uint32_t)layer;
+    return at + 1;
+}
+
+p64_role p64_role_of_gguf_name(const char *name, uint64_t size, uint32_t n_layer, uint32_t *out_layer) {
+    uint32_t layer = 0;
+    *out_layer = P64_NO_LAYER;
+    for (size_t i = 0; i < N_GLOBAL_ROLES; i++) {
+        if (is_weight_of(name, size, global_roles[i].suffix)) {
+            return global_roles[i].role;
+        }
+    }
+    const uint64_t used = parse_layer(name, size, &layer);
+    if (used == 0 || layer >= n_layer) {
+        return P64_ROLE_UNKNOWN;
+    }
+    for (size_t i = 0; i < N_LAYER_ROLES; i++) {
+        if (layer_roles[i].suffix != NULL && is_weight_of(name + used, size - used, layer_roles[i].suffix)) {
+            *out_layer = layer;
+            return layer_roles[i].role;
+        }
+    }
+    return P64_ROLE_UNKNOWN;
+}
+
+void p64_hex_name(uint64_t hash, char out[P64_HEX_NAME_BYTES + 1]) {
+    snprintf(out, P64_HEX_NAME_BYTES + 1, "tensor.%016llx", (unsigned long long)hash);
+}
+
+bool p64_name_matches_hash(uint16_t flags, p64_role role, fmt_str name, uint64_t hash) {
+    const bool is_raw = (flags & P64_FLAG_RAW) != 0;
+    if (is_raw && role != P64_ROLE_UNKNOWN) {
+        return true;
+    }
+    const bool is_short = is_raw || (role >= P64_ROLE_VISION_CONV && role <= P64_ROLE_VISION_DENSE);
+    const uint64_t full = fnv1a64(name.data, name.size);
+    if ((is_short ? full & FNV_Q_MASK : full) == hash) {
+        return true;
+    }
+    char hex[P64_HEX_NAME_BYTES + 1];
+    p64_hex_name(hash, hex);
+    return name.size == P64_HEX_NAME_BYTES && memcmp(name.data, hex, P64_HEX_NAME_BYTES) == 0;
+}
+
+fmt_status p64_check_strings(p64_reader *r) {
+    const p64_header *h = &r->file->header;
+    const uint64_t at = h->string_table_at;
+    if (at < h->manifold_at && r->span.data[at] != 0) {
+        return p64_strictly(r, P64_R_STRING_TABLE_START, (p64_at){at, FMT_NO_INDEX, 0, r->span.data[at]},
+                            "The string table begins with %02x instead of 00", r->span.data[at]);
+    }
+    return FMT_OK;
+}

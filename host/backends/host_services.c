@@ -1,0 +1,119 @@
+/* host_services.c — the services behind the table. */
+#include "backends/host_services.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+
+#define MAX_ALIGN 4096u
+
+/* Stands directly before each block that mem_alloc gives. */
+typedef struct block_header {
+    void *base;
+    uint64_t bytes;
+    uint32_t kind;
+} block_header;
+
+static void count_bytes(host_services *services, uint32_t kind, long long delta) {
+    const uint32_t slot = kind < QN_MEM_KINDS ? kind : QN_MEM_OTHER;
+    const long long now = atomic_fetch_add(&services->used[slot], delta) + delta;
+    long long peak = atomic_load(&services->peak[slot]);
+    while (now > peak && !atomic_compare_exchange_weak(&services->peak[slot], &peak, now)) {
+    }
+}
+
+static void QN_CALL log_text(void *ctx, uint32_t level, const char *text) {
+    (void)ctx;
+    log_line(level, "%s", text);
+}
+
+static void *QN_CALL alloc_memory(void *ctx, uint32_t kind, uint64_t bytes, uint64_t align) {
+    host_services *services = ctx;
+    const uint64_t wanted = align < sizeof(block_header) ? 64 : align;
+    if (wanted > MAX_ALIGN || (wanted & (wanted - 1)) != 0 || bytes > (UINT64_MAX >> 2)) {
+        return NULL;
+    }
+    char *base = calloc(1, (size_t)(bytes + wanted + sizeof(block_header)));
+    if (base == NULL) {
+        return NULL;
+    }
+    atomic_fetch_add(&services->n_allocations, 1);
+    char *data = base + sizeof(block_header);
+    data += (wanted - (uintptr_t)data % wanted) % wanted;
+    const block_header header = {base, bytes, kind};
+    memcpy(data - sizeof header, &header, sizeof header);
+    count_bytes(services, kind, (long long)bytes);
+    return data;
+}
+
+static void QN_CALL free_memory(void *ctx, void *memory) {
+    if (memory == NULL) {
+        return;
+    }
+    block_header header;
+    memcpy(&header, (char *)memory - sizeof header, sizeof header);
+    count_bytes(ctx, header.kind, -(long long)header.bytes);
+    free(header.base);
+}
+
+static void QN_CALL note_memory(void *ctx, uint32_t kind, int64_t bytes) {
+    count_bytes(ctx, kind, bytes);
+}
+
+static void QN_CALL run_team(void *ctx, qn_team_fn fn, void *arg) {
+    team_run(((host_services *)ctx)->workers, fn, arg);
+}
+
+static void QN_CALL wait_team(void *ctx) {
+    team_barrier(((host_services *)ctx)->workers);
+}
+
+static uint64_t QN_CALL next_in_team(void *ctx) {
+    return team_next(((host_services *)ctx)->workers);
+}
+
+static void QN_CALL reset_team(void *ctx) {
+    team_reset(((host_services *)ctx)->workers);
+}
+
+static void QN_CALL forget_weight(void *ctx, const void *data, uint64_t bytes) {
+    (void)ctx;
+    (void)data;
+    (void)bytes; /* mapped pages are clean: the kernel takes them back when it wants memory */
+}
+
+static uint64_t QN_CALL read_clock(void *ctx) {
+    (void)ctx;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static const void *QN_CALL find_extension(void *ctx, const char *id) {
+    (void)ctx;
+    (void)id;
+    return NULL;
+}
+
+const char *host_build_id(void) {
+#if defined(__clang__)
+    return "clang " __clang_version__;
+#else
+    return "gcc " __VERSION__;
+#endif
+}
+
+void host_services_init(host_services *services, const qn_machine *machine, team *workers) {
+    memset(services, 0, sizeof *services);
+    services->machine = *machine;
+    services->machine.n_workers = team_size(workers);
+    services->workers = workers;
+    services->table = (qn_host){.size = sizeof services->table, .minor = QN_ABI_MINOR, .ctx = services, .name = "quoin",
+                                .version = QUOIN_VERSION, .build_id = host_build_id(), .machine = &services->machine,
+                                .log = log_text, .mem_alloc = alloc_memory, .mem_free = free_memory, .mem_note = note_memory,
+                                .team_run = run_team, .team_barrier = wait_team, .team_next = next_in_team, .team_reset = reset_team,
+                                .weight_done = forget_weight, .time_ns = read_clock, .cancel = &services->cancel,
+                                .get_ext = find_extension};
+}

@@ -1,0 +1,31 @@
+/* host_services.h — the qn_host table that plugins see: memory accounting, team, log, time, cancel.
+ *
+ * Threading: made and destroyed on one thread; the services themselves carry the tags of abi.h.
+ * Memory:    owns the accounting; borrows the team and the machine facts, which must outlive it.
+ */
+#ifndef HOST_SERVICES_H
+#define HOST_SERVICES_H
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <quoin/abi.h>
+
+#include "base/error.h"
+#include "base/team.h"
+
+typedef struct host_services {
+    qn_host table;
+    team *workers;
+    qn_machine machine;
+    atomic_llong used[QN_MEM_KINDS];  /* bytes taken through mem_alloc and told by mem_note */
+    atomic_llong peak[QN_MEM_KINDS];
+    atomic_ullong n_allocations;      /* calls of mem_alloc so far: a test wants none per token */
+    volatile uint32_t cancel;         /* written by anyone (a signal handler too), read by plugins */
+} host_services;
+
+void host_services_init(host_services *services, const qn_machine *machine, team *workers);
+
+/* "ISA 5f3c…": identifies this build in caches and reports. */
+const char *host_build_id(void);
+
+#endif

@@ -1,0 +1,240 @@
+/* atomic_file.c — temporary file in the same folder, sync, rename, sync of the folder. */
+#define _DEFAULT_SOURCE /* madvise, realpath */
+#include "base/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+typedef unsigned long long ull;
+
+static fmt_status refuse(fmt_diag *diag, fmt_status status, const char *path, const char *what, const char *why) {
+    if (diag != NULL) {
+        *diag = (fmt_diag){.rule = "file", .section = "", .index = FMT_NO_INDEX};
+        /* The reason comes first: a long path may be cut, the reason may not. */
+        snprintf(diag->text, sizeof diag->text, "%s: %s: %.200s", what, why, path);
+    }
+    return status;
+}
+
+static fmt_status refuse_errno(fmt_diag *diag, int number, const char *path, const char *what) {
+    char text[128] = "unknown error";
+    (void)strerror_r(number, text, sizeof text);
+    return refuse(diag, FMT_IO, path, what, text);
+}
+
+/* The folder of a path, for statvfs and for syncing it. */
+static void find_folder(const char *path, char out[ATOMIC_PATH_SIZE]) {
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    if (length == 0) {
+        memcpy(out, ".", 2);
+        return;
+    }
+    memcpy(out, path, length);
+    out[length] = '\0';
+}
+
+/* A symbolic link is followed, so that what it points to is replaced, not the link. A path that does not exist yet stays. */
+static fmt_status set_target(atomic_file *file, const char *path, fmt_diag *diag) {
+    struct stat info;
+    char *real = lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? realpath(path, NULL) : NULL;
+    const char *target = real != NULL ? real : path;
+    const size_t length = strlen(target);
+    const bool fits = length > 0 && length + 48 < ATOMIC_PATH_SIZE;
+    if (fits) {
+        memcpy(file->path, target, length + 1);
+    }
+    free(real);
+    return fits ? FMT_OK : refuse(diag, FMT_IO, path, "Cannot write", "the path is empty or too long");
+}
+
+static fmt_status check_target(atomic_file *file, fmt_diag *diag) {
+    struct stat info;
+    if (lstat(file->path, &info) != 0) {
+        return FMT_OK; /* a missing folder shows when the temporary file is made */
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return refuse(diag, FMT_IO, file->path, "Cannot write", "it is a folder");
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return refuse(diag, FMT_IO, file->path, "Cannot write", "it is no regular file");
+    }
+    if (!file->is_forced) {
+        return refuse(diag, FMT_IO, file->path, "Will not write", "the file exists; use --force to replace it");
+    }
+    file->mode = (uint32_t)info.st_mode & 0777;
+    return FMT_OK;
+}
+
+static fmt_status check_space(const char *path, uint64_t size_needed, fmt_diag *diag) {
+    char folder[ATOMIC_PATH_SIZE], why[96];
+    struct statvfs info;
+    find_folder(path, folder);
+    if (statvfs(folder, &info) != 0) {
+        return refuse_errno(diag, errno, folder, "Cannot write");
+    }
+    const uint64_t unit = info.f_frsize != 0 ? info.f_frsize : info.f_bsize;
+    const uint64_t free_bytes = unit != 0 && info.f_bavail > UINT64_MAX / unit ? UINT64_MAX : unit * info.f_bavail;
+    if (size_needed > free_bytes) {
+        snprintf(why, sizeof why, "%llu bytes are needed on this disk, %llu are free", (ull)size_needed, (ull)free_bytes);
+        return refuse(diag, FMT_LIMIT, path, "Will not write", why);
+    }
+    return FMT_OK;
+}
+
+/* A name that nobody has: the process and a counter. O_EXCL makes a file that exists already, or a link laid as a trap, fail. */
+static int open_temporary(atomic_file *file) {
+    for (unsigned attempt = 0; attempt < 1000; attempt++) {
+        snprintf(file->temporary, sizeof file->temporary, "%.*s.%ld-%u.tmp", ATOMIC_PATH_SIZE - 48, file->path, (long)getpid(),
+                 attempt);
+        const int fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_forced, uint64_t size_needed, fmt_diag *diag) {
+    *file = (atomic_file){.fd = -1, .is_forced = is_forced};
+    fmt_status status = set_target(file, path, diag);
+    if (status == FMT_OK) {
+        status = check_target(file, diag);
+    }
+    if (status == FMT_OK) {
+        status = check_space(file->path, size_needed, diag);
+    }
+    if (status != FMT_OK) {
+        return status;
+    }
+    file->fd = open_temporary(file);
+    if (file->fd < 0) {
+        const int number = errno;
+        file->temporary[0] = '\0';
+        return refuse_errno(diag, number, file->path, "Cannot write");
+    }
+    return FMT_OK;
+}
+
+fmt_status atomic_file_write(atomic_file *file, uint64_t offset, const void *data, uint64_t size, fmt_diag *diag) {
+    const uint8_t *from = data;
+    uint64_t left = size;
+    while (left > 0) {
+        const size_t part = left < (1u << 30) ? (size_t)left : (size_t)1 << 30;
+        const ssize_t written = pwrite(file->fd, from, part, (off_t)(offset + size - left));
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return refuse_errno(diag, written < 0 ? errno : ENOSPC, file->path, "Cannot write");
+        }
+        from += written;
+        left -= (uint64_t)written;
+    }
+    if (offset + size > file->end) {
+        file->end = offset + size;
+    }
+    return FMT_OK;
+}
+
+fmt_status atomic_file_map(atomic_file *file, fmt_span *out_span, fmt_diag *diag) {
+    if (file->map == NULL && file->end > 0) {
+        void *map = mmap(NULL, file->end, PROT_READ, MAP_SHARED, file->fd, 0);
+        if (map == MAP_FAILED) {
+            return refuse_errno(diag, errno, file->path, "Cannot read back");
+        }
+        file->map = map;
+        file->map_size = file->end;
+    }
+    *out_span = (fmt_span){file->map, file->map_size};
+    return FMT_OK;
+}
+
+void atomic_file_release(const atomic_file *file, uint64_t offset, uint64_t size) {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t begin = offset / page * page;
+    if (file->map != NULL && offset + size <= file->map_size) {
+        /* A file's pages, shared and clean as far as this process goes: they come back when they are read again. */
+        (void)madvise((uint8_t *)file->map + begin, offset + size - begin, MADV_DONTNEED);
+    }
+}
+
+static void unmap(atomic_file *file) {
+    if (file->map != NULL) {
+        munmap(file->map, file->map_size);
+        file->map = NULL;
+    }
+}
+
+/* Without force an existing target must survive even when it came into being a moment ago: a hard link refuses it. File
+ * systems without hard links get a last look instead. */
+static int put_in_place(const atomic_file *file) {
+    struct stat info;
+    if (file->is_forced) {
+        return rename(file->temporary, file->path);
+    }
+    if (link(file->temporary, file->path) == 0) {
+        return unlink(file->temporary);
+    }
+    if (errno == EEXIST) {
+        return -1;
+    }
+    if (lstat(file->path, &info) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    return rename(file->temporary, file->path);
+}
+
+/* A rename is on disk when its folder is. Folders that cannot be synced (some network disks) are let be. */
+static void sync_folder(const char *path) {
+    char folder[ATOMIC_PATH_SIZE];
+    find_folder(path, folder);
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag) {
+    int number = 0;
+    unmap(file);
+    if ((file->mode != 0 && fchmod(file->fd, (mode_t)file->mode) != 0) || fsync(file->fd) != 0) {
+        number = errno;
+    }
+    if (close(file->fd) != 0 && number == 0) {
+        number = errno; /* network disks report a full quota here */
+    }
+    file->fd = -1;
+    if (number == 0 && put_in_place(file) != 0) {
+        number = errno;
+    }
+    if (number != 0) {
+        atomic_file_abort(file);
+        return refuse_errno(diag, number, file->path, "Cannot write");
+    }
+    file->temporary[0] = '\0';
+    sync_folder(file->path);
+    return FMT_OK;
+}
+
+void atomic_file_abort(atomic_file *file) {
+    unmap(file);
+    if (file->temporary[0] != '\0') {
+        if (file->fd >= 0) {
+            close(file->fd);
+        }
+        unlink(file->temporary);
+        file->temporary[0] = '\0';
+    }
+    file->fd = -1;
+}

@@ -1,0 +1,207 @@
+/* cmd_inspect.c — quoin inspect: what a file holds, without using its weights. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "model/model.h"
+
+#define SHORT_STRING 64u
+#define SHOWN_ELEMENTS 4u
+
+static struct {
+    bool strict, all_keys, show_tensors;
+} settings;
+
+static const option *inspect_options(void) {
+    static const option table[] = {
+        {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standard", &settings.strict, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "tensors", 0, NULL, "also list the tensors", &settings.show_tensors, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "full", 0, NULL, "do not shorten long strings", &settings.all_keys, 0, 0, NULL, NULL},
+        {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
+    return table;
+}
+
+static json_t *describe_array(const gguf_array *array) {
+    json_t *object = json_pack("{s:s, s:I}", "array_of", gguf_type_name(array->type), "length", (json_int_t)array->count);
+    json_t *first = json_array();
+    gguf_iter iter = gguf_iterate(array);
+    for (uint64_t i = 0; i < array->count && i < SHOWN_ELEMENTS; i++) {
+        uint64_t whole;
+        double real;
+        bool flag;
+        fmt_str text;
+        if (gguf_array_u64(array, i, &whole)) {
+            json_array_append_new(first, json_integer((json_int_t)whole));
+        } else if (gguf_array_f64(array, i, &real)) {
+            json_array_append_new(first, json_real(real));
+        } else if (gguf_array_bool(array, i, &flag)) {
+            json_array_append_new(first, json_boolean(flag));
+        } else if (gguf_next_string(&iter, &text)) {
+            json_array_append_new(first, command_json_text(text.data, text.size));
+        }
+    }
+    json_object_set_new(object, "first", first);
+    return object;
+}
+
+static json_t *describe_value(const gguf_kv *kv) {
+    uint64_t whole;
+    int64_t negative;
+    double real;
+    bool flag;
+    fmt_str text;
+    gguf_array array;
+    if (gguf_kv_u64(kv, &whole)) {
+        return json_integer((json_int_t)whole);
+    }
+    if (gguf_kv_i64(kv, &negative)) {
+        return json_integer((json_int_t)negative);
+    }
+    if (gguf_kv_f64(kv, &real)) {
+        return json_real(real);
+    }
+    if (gguf_kv_bool(kv, &flag)) {
+        return json_boolean(flag);
+    }
+    if (gguf_kv_string(kv, &text)) {
+        const bool is_cut = text.size > SHORT_STRING && !settings.all_keys && gguf_type_class(kv->type) == GGUF_STRINGS;
+        return command_json_text(text.data, is_cut ? SHORT_STRING : text.size);
+    }
+    return gguf_kv_array(kv, &array) ? describe_array(&array) : json_null();
+}
+
+static json_t *describe_gguf(const model *m) {
+    json_t *keys = json_object();
+    for (uint64_t i = 0; i < m->gguf.n_kv; i++) {
+        const gguf_kv *kv = &m->gguf.kvs[i];
+        json_t *value = describe_value(kv);
+        char name[256]; /* longer keys than this are nobody's; they are shown cut */
+        snprintf(name, sizeof name, "%.*s", (int)(kv->key.size < sizeof name ? kv->key.size : sizeof name - 1), kv->key.data);
+        if (json_object_set_new(keys, name, value) != 0) {
+            json_object_set_new(keys, "(a key that is no UTF-8)", json_null());
+        }
+    }
+    return json_pack("{s:i, s:i, s:I, s:o}", "version", (int)m->gguf.version, "alignment", (int)m->gguf.alignment, "data_at",
+                     (json_int_t)m->gguf.data_at, "keys", keys);
+}
+
+static json_t *describe_p64(const model *m) {
+    const p64_header *h = &m->p64.header;
+    const p64_hparams *p = &m->p64.hparams;
+    const p64_tokenizer *t = &m->p64.tokenizer;
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08x", m->p64.metadata_crc);
+    json_t *object = json_pack("{s:i, s:i, s:i, s:s}", "version", (int)h->version, "flags", (int)h->flags, "page_size", (int)h->page_size,
+                               "metadata_crc32c", crc);
+    json_object_set_new(object, "hparams", json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:i, s:i, s:i, s:f, s:i}", "n_layer", (int)p->n_layer,
+                        "n_embd", (int)p->n_embd, "n_head", (int)p->n_head, "n_kv_head", (int)p->n_kv_head, "vocab_size", (int)p->vocab_size,
+                        "rope_freq_base", (double)p->rope_freq_base, "rope_scale", (double)p->rope_scale, "head_dim", (int)p->head_dim,
+                        "sliding_window", (int)p->sliding_window, "shared_kv_layers", (int)p->shared_kv_layers, "logit_softcap",
+                        (double)p->logit_softcap, "architecture", (int)p->architecture));
+    json_object_set_new(object, "tokenizer", !t->is_present ? json_null() : json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:o}", "version", (int)t->version,
+                        "tokens", (int)t->n_tokens, "merges", (int)t->n_merges, "bos", (int)t->bos, "eos", (int)t->eos, "add_bos", t->add_bos,
+                        "pre", command_json_text(t->pre.data, t->pre.size)));
+    return object;
+}
+
+static json_t *describe_tensor(const model_tensor *t) {
+    const blk_info *info = blk_get_info(t->type);
+    json_t *dims = json_array();
+    for (uint32_t i = 0; i < t->rank; i++) {
+        json_array_append_new(dims, json_integer((json_int_t)t->dims[i]));
+    }
+    return json_pack("{s:o, s:s, s:i, s:o, s:I, s:I}", "name", command_json_text(t->name.data, t->name.size), "type",
+                     info != NULL ? info->name : "unknown", "type_number", (int)t->type, "dims", dims, "offset", (json_int_t)t->at, "bytes",
+                     (json_int_t)t->bytes);
+}
+
+static int compare_places(const void *a, const void *b) {
+    const model_tensor *left = a, *right = b;
+    return left->at < right->at ? -1 : left->at > right->at;
+}
+
+static json_t *describe_tensors(model *m) {
+    json_t *list = json_array();
+    qsort(m->tensors, m->n_tensors, sizeof *m->tensors, compare_places);
+    for (uint32_t i = 0; i < m->n_tensors; i++) {
+        json_array_append_new(list, describe_tensor(&m->tensors[i]));
+    }
+    return list;
+}
+
+static bool print_line(const char *key, const json_t *value) {
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+    bool is_written = text != NULL && command_write(key, strlen(key)) && command_write(": ", 2) && command_write(text, strlen(text)) &&
+                      command_write("\n", 1);
+    free(text);
+    return is_written;
+}
+
+/* Objects one level deep are printed key by key: it stays readable, and it is the same content as --json. */
+static bool print_object(const json_t *object, const char *prefix) {
+    const char *key;
+    json_t *value;
+    bool is_written = true;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+        char name[256];
+        snprintf(name, sizeof name, "%s%.200s", prefix, key);
+        if (json_is_object(value) && prefix[0] == '\0' && json_object_get(value, "array_of") == NULL) {
+            is_written = is_written && print_object(value, strcmp(key, "keys") == 0 ? "  " : "  ");
+        } else if (json_is_array(value)) {
+            size_t i;
+            json_t *item;
+            json_array_foreach(value, i, item) {
+                is_written = is_written && print_line(name, item);
+            }
+        } else {
+            is_written = is_written && print_line(name, value);
+        }
+    }
+    return is_written;
+}
+
+static int print_model(command_context *c, model *m) {
+    json_t *object = m->format == MODEL_P64 ? describe_p64(m) : describe_gguf(m);
+    json_t *head = json_pack("{s:o, s:s, s:I, s:I, s:I}", "file", command_json_text(m->file.path, strlen(m->file.path)), "format",
+                             model_format_name(m->format), "bytes", (json_int_t)m->file.span.size, "tensors", (json_int_t)m->n_tensors,
+                             "weight_bytes", (json_int_t)m->weight_bytes);
+    json_object_update(head, object);
+    json_decref(object);
+    if (c->json || settings.show_tensors) {
+        json_object_set_new(head, "tensor_list", describe_tensors(m));
+    }
+    if (c->json) {
+        return command_print_json(c, head);
+    }
+    const bool is_written = print_object(head, "");
+    json_decref(head);
+    return is_written ? EXIT_DONE : EXIT_IO;
+}
+
+static void on_note(void *ctx, const fmt_diag *note) {
+    (void)ctx;
+    log_line(QN_LOG_INFO, "note: byte %" PRIu64 ": %s (rule %s)", note->offset, note->text, note->rule);
+}
+
+static int run(command_context *c) {
+    const model_options options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT, .container_only = true, .note = on_note};
+    model *m = NULL;
+    if (c->args.n_items != 1) {
+        FAIL(&c->err, QN_BAD_INPUT, "inspect needs one FILE; %u arguments were given", c->args.n_items);
+        command_fail(c);
+        return EXIT_USAGE;
+    }
+    if (model_open(c->args.items[0], &options, NULL, &m, &c->err) < 0) {
+        return command_fail(c);
+    }
+    const int status = print_model(c, m);
+    model_close(m);
+    return status;
+}
+
+const command command_inspect = {.name = "inspect", .summary = "Show what a file holds", .synopsis = "FILE [options]",
+                                 .example = "  quoin inspect model.p64 --tensors\n  quoin inspect model.gguf --json\n",
+                                 .options = inspect_options, .run = run};

@@ -1,0 +1,251 @@
+/* command.c — parsing in the order configuration, environment, command line; starting the engine's parts; leaving with the right status. */
+#define _GNU_SOURCE
+#include "cli/command.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/machine.h"
+#include "common/utf8.h"
+
+#define MAX_THREADS 256
+
+static command_context *signal_context; /* the one context whose cancel flag signals set */
+
+static const option *make_common_options(command_context *c) {
+    static option table[10];
+    const option filled[] = {
+        {OPTION_FLAG, "json", 0, NULL, "one JSON object on standard output, nothing else there", &c->json, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "quiet", 'q', NULL, "only errors on standard error", &c->quiet, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "verbose", 'v', NULL, "more on standard error", &c->verbose, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "help", 'h', NULL, "this text", &c->help, 0, 0, NULL, NULL},
+        {OPTION_STRING, "config", 0, "FILE", "configuration file (default: see quoin(1))", &c->config_path, 0, 0, NULL, NULL},
+        {OPTION_UINT, "threads", 't', "N", "worker threads; 0 = as many as may be used", &c->threads, 0, MAX_THREADS, NULL, NULL},
+        {OPTION_STRING, "backend", 'b', "SPEC", "NAME[:DEVICE][,key=value]…[;…] or auto", &c->backend_request, 0, 0, NULL, NULL},
+        {OPTION_LIST, "plugin", 0, "FILE", "also offer this plugin file", &c->plugin_files, 0, 0, NULL, NULL},
+        {OPTION_LIST, "plugin-dir", 0, "DIR", "also look for plugins in this folder", &c->plugin_dirs, 0, 0, NULL, NULL},
+        {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
+    memcpy(table, filled, sizeof filled);
+    return table;
+}
+
+/* --config must be known before the rest is parsed, because the file comes first. */
+static const char *find_config_option(int argc, char *const *argv) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--config=", 9) == 0) {
+            return argv[i] + 9;
+        }
+        if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) {
+            return argv[i + 1];
+        }
+    }
+    return NULL;
+}
+
+static bool is_own_section(const char *section, const char *command_name) {
+    return strcmp(section, "common") == 0 || strcmp(section, command_name) == 0;
+}
+
+static bool is_known_section(const char *section) {
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, section) == 0) {
+            return true;
+        }
+    }
+    return strcmp(section, "common") == 0 || strncmp(section, "backend ", 8) == 0;
+}
+
+static qn_status apply_config(command_context *c, const command *which, const option *const *tables, uint32_t n_tables) {
+    for (uint32_t i = 0; i < c->settings.n_entries; i++) {
+        const config_entry *entry = &c->settings.entries[i];
+        char where[512];
+        snprintf(where, sizeof where, "%.400s: line %u: ", c->settings.path, entry->line);
+        if (!is_known_section(entry->section)) {
+            return FAIL(&c->err, QN_BAD_INPUT, "%sunknown section [%s]; sections are [common], [backend NAME] and one per command", where,
+                        entry->section);
+        }
+        if (!is_own_section(entry->section, which->name)) {
+            continue;
+        }
+        const uint32_t first = strcmp(entry->section, "common") == 0 ? n_tables - 1 : 0;
+        const option *o = options_find(tables + first, n_tables - first, entry->key, strlen(entry->key));
+        if (o == NULL) {
+            return FAIL(&c->err, QN_BAD_INPUT, "%sunknown key %s in [%s]; keys are the long options without dashes", where, entry->key,
+                        entry->section);
+        }
+        QN_TRY(option_set(o, entry->value, where, &c->err), &c->err, "reading %s", c->settings.path);
+    }
+    return QN_OK;
+}
+
+qn_status command_parse(command_context *c, const command *which, int argc, char *const *argv) {
+    const option *const tables[] = {which->options(), make_common_options(c)};
+    const uint32_t n_tables = sizeof tables / sizeof tables[0];
+    QN_TRY(config_find(find_config_option(argc, argv), &c->settings, &c->err), &c->err, "reading the configuration");
+    QN_TRY(apply_config(c, which, tables, n_tables), &c->err, "reading the configuration");
+    const char *from_environment = getenv("QUOIN_BACKEND");
+    if (from_environment != NULL && from_environment[0] != '\0') {
+        c->backend_request = from_environment;
+    }
+    QN_TRY(options_parse(tables, n_tables, argc, argv, &c->args, &c->err), &c->err, "reading the command line");
+    log_set_level(c->quiet ? QN_LOG_ERROR : c->verbose ? QN_LOG_DEBUG : QN_LOG_INFO);
+    if (c->help) {
+        printf("usage: quoin %s %s\n%s.\n\noptions:\n", which->name, which->synopsis, which->summary);
+        options_print_help(tables[0]);
+        printf("\ncommon options:\n");
+        options_print_help(tables[1]);
+        printf("\nexample:\n%s", which->example);
+    }
+    return QN_OK;
+}
+
+qn_status command_start_team(command_context *c) {
+    if (c->workers != NULL) {
+        return QN_OK;
+    }
+    QN_TRY(machine_detect(&c->machine, &c->err), &c->err, "looking at the machine");
+    QN_TRY(team_create(c->threads > 0 ? c->threads : c->machine.n_workers, &c->workers, &c->err), &c->err, "starting threads");
+    host_services_init(&c->services, &c->machine, c->workers);
+    return QN_OK;
+}
+
+/* The configuration's [backend NAME] keys become options of that backend, unless the request names them itself. */
+static char *add_configured_options(const command_context *c, const char *request) {
+    size_t size = strlen(request) + 1;
+    for (uint32_t i = 0; i < c->settings.n_entries; i++) {
+        size += strlen(c->settings.entries[i].key) + strlen(c->settings.entries[i].value) + 2;
+    }
+    char *full = malloc(size);
+    if (full == NULL) {
+        return NULL;
+    }
+    size_t used = (size_t)snprintf(full, size, "%s", request);
+    const size_t name_length = strcspn(request, ":,/;");
+    for (uint32_t i = 0; i < c->settings.n_entries && strchr(request, ';') == NULL; i++) {
+        const config_entry *entry = &c->settings.entries[i];
+        if (strncmp(entry->section, "backend ", 8) == 0 && strlen(entry->section + 8) == name_length &&
+            strncmp(entry->section + 8, request, name_length) == 0 && strstr(request, entry->key) == NULL) {
+            used += (size_t)snprintf(full + used, size - used, ",%s=%s", entry->key, entry->value);
+        }
+    }
+    return full;
+}
+
+qn_status command_choose_backend(command_context *c) {
+    QN_TRY(command_start_team(c), &c->err, "starting");
+    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items, c->plugin_dirs.n_items};
+    registry_discover(&where, &c->backends);
+    char *request = add_configured_options(c, c->backend_request != NULL ? c->backend_request : "auto");
+    if (request == NULL) {
+        return FAIL(&c->err, QN_NO_HOST_MEM, "out of memory");
+    }
+    c->is_with_backend = true;
+    const qn_status status = backend_choose(&c->backends, &c->services, request, &c->on, &c->backend_was_named, &c->err);
+    free(request);
+    c->is_with_backend = status < 0;
+    return status;
+}
+
+void command_finish(command_context *c) {
+    signal_context = NULL;
+    backend_close(&c->on);
+    team_destroy(c->workers);
+    config_free(&c->settings);
+}
+
+int command_exit_status(const command_context *c, qn_status status) {
+    const int backend_status = c->backend_was_named ? EXIT_BACKEND_REFUSED : EXIT_NO_BACKEND;
+    switch (status) {
+    case QN_OK: return EXIT_DONE;
+    case QN_NO_HOST_MEM:
+    case QN_NO_DEVICE_MEM: return EXIT_NO_MEMORY;
+    case QN_CANCELLED: return EXIT_CANCELLED;
+    case QN_BAD_INPUT: return c->is_with_backend ? EXIT_USAGE : EXIT_BAD_INPUT;
+    case QN_IO:
+    case QN_DENIED:
+    case QN_NOT_FOUND: return c->is_with_backend ? backend_status : EXIT_IO;
+    default: return c->is_with_backend ? backend_status : EXIT_BAD_INPUT;
+    }
+}
+
+int command_fail(command_context *c) {
+    const int status = command_exit_status(c, c->err.code);
+    if (c->json) {
+        json_t *object = json_object();
+        json_object_set_new(object, "error", command_json_text(error_text(&c->err), strlen(error_text(&c->err))));
+        json_object_set_new(object, "status", json_string(status_name(c->err.code)));
+        if (c->err.rule != NULL) {
+            json_object_set_new(object, "rule", json_string(c->err.rule));
+            json_object_set_new(object, "offset", json_integer((json_int_t)c->err.offset));
+        }
+        command_print_json(c, object);
+    }
+    log_error(&c->err);
+    return status;
+}
+
+bool command_write(const char *text, size_t size) {
+    return fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0;
+}
+
+int command_print_json(command_context *c, json_t *object) {
+    char *text = json_dumps(object, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    json_decref(object);
+    (void)c;
+    if (text == NULL) {
+        return EXIT_NO_MEMORY;
+    }
+    const bool is_written = command_write(text, strlen(text)) && command_write("\n", 1);
+    free(text);
+    if (!is_written) {
+        log_line(QN_LOG_ERROR, "standard output: %s", strerror(errno));
+        return EXIT_IO;
+    }
+    return EXIT_DONE;
+}
+
+static void on_interrupt(int number) {
+    (void)number;
+    if (signal_context != NULL) {
+        if (signal_context->services.cancel != 0) { /* asked twice: do not wait for the step */
+            signal(number, SIG_DFL);
+            raise(number);
+        }
+        signal_context->services.cancel = 1;
+    }
+}
+
+void command_catch_signals(command_context *c) {
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigemptyset(&action.sa_mask);
+    signal_context = c;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */
+}
+
+json_t *command_json_text(const char *text, size_t size) {
+    json_t *value = json_stringn(text, size);
+    if (value != NULL) {
+        return value;
+    }
+    char *clean = malloc(size * 3 + 1);
+    size_t used = 0;
+    for (size_t at = 0; clean != NULL && at < size;) {
+        const unsigned length = utf8_decode((const uint8_t *)text + at, size - at, NULL);
+        memcpy(clean + used, length > 0 ? text + at : "\xEF\xBF\xBD", length > 0 ? length : 3);
+        used += length > 0 ? length : 3;
+        at += length > 0 ? length : 1;
+    }
+    value = clean != NULL ? json_stringn(clean, used) : json_string("");
+    free(clean);
+    return value;
+}
+
+const char *command_version_text(void) {
+    return QUOIN_VERSION;
+}

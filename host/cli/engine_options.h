@@ -1,0 +1,54 @@
+/* engine_options.h — bringing a model onto a backend, for every command that computes: run, chat, bench.
+ *
+ * Threading: one thread at a time.
+ * Memory:    engine_close frees everything that engine_open made; the command context must outlive it.
+ */
+#ifndef HOST_ENGINE_OPTIONS_H
+#define HOST_ENGINE_OPTIONS_H
+#include "cli/command.h"
+#include "decode/sampler.h"
+#include "decode/session.h"
+#include "model/model.h"
+
+typedef struct engine_options {
+    uint32_t n_ctx;          /* 0 = the model's, at most 4096 */
+    uint32_t chunk;          /* tokens of one prefill step; 0 = 512 */
+    uint32_t max_outputs;    /* rows of logits of one step; 0 = 1 */
+    const char *numeric;     /* "auto", "f32acc", "act8" */
+    const char *kv;          /* "auto", "f16", "bf16", "f32" */
+    const char *assume;
+    bool strict, no_weight_check;
+    const char *integrity;   /* "full", "lazy" */
+} engine_options;
+
+/* The option table of these settings, filled with their defaults. */
+#define ENGINE_OPTION_ROWS 8
+void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]);
+
+typedef struct engine {
+    model *m;
+    plan *p;
+    session *s;
+    double load_seconds;    /* file to ready session */
+} engine;
+
+/* Opens the model, chooses the backend, plans, prints memory and the line that says what runs where. The error is in c->err. */
+qn_status engine_open(command_context *c, const char *path, const engine_options *options, engine *out);
+void engine_close(engine *e);
+
+/* "backend", "device", … of the chosen backend. */
+json_t *engine_describe_json(const command_context *c, const engine *e);
+
+/* Sampling options as option rows; sampler_settings collects them. */
+#define SAMPLING_OPTION_ROWS 8
+typedef struct sampling_options {
+    double temperature, top_p, min_p, repeat_penalty;
+    uint32_t top_k, repeat_last;
+    uint64_t seed;
+    bool has_seed;
+    option_list biases;
+} sampling_options;
+void sampling_options_init(sampling_options *s, option rows[SAMPLING_OPTION_ROWS]);
+qn_status sampling_collect(const sampling_options *s, uint32_t n_tokens, sampler_options *out, error_context *err);
+
+#endif

@@ -1,0 +1,78 @@
+/* main.c — quoin: finds the sub-command and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/machine.h"
+#include "cli/command.h"
+#include "common/crc32c.h"
+
+const command *const commands[] = {&command_convert, &command_verify, &command_inspect, &command_run, &command_tokenize,
+                                   &command_backends, &command_bench, NULL};
+
+static const char *next_command(void *ctx) {
+    size_t *at = ctx;
+    return commands[*at] != NULL ? commands[(*at)++]->name : NULL;
+}
+
+static int print_usage(void) {
+    printf("quoin — verified weights, chosen compute, plain text out\n\nusage: quoin COMMAND [options]\n\n");
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    printf("\nquoin COMMAND --help explains a command; quoin --version tells build and ABI.\n\n"
+           "example:\n  quoin convert smollm2.gguf -o smollm2.p64 && quoin verify smollm2.p64\n"
+           "  quoin run smollm2.p64 --assume llama --prompt 'The tide comes in' -n 64\n");
+    return EXIT_DONE;
+}
+
+static int print_version(void) {
+    char features[256];
+    qn_machine machine;
+    error_context err = {0};
+    const bool is_known = machine_detect(&machine, &err) == QN_OK;
+    printf("quoin %s\nabi %d.%d\nbuild %s\ncpu %s\n", command_version_text(), QN_ABI_MAJOR, QN_ABI_MINOR, host_build_id(),
+           is_known ? machine_describe_features(&machine, features, sizeof features) : "unknown");
+    return EXIT_DONE;
+}
+
+static int refuse_command(const char *name) {
+    size_t at = 0;
+    const char *nearest = nearest_word(name, next_command, &at);
+    if (nearest != NULL) {
+        log_line(QN_LOG_ERROR, "unknown command %s; did you mean %s?", name, nearest);
+    } else {
+        log_line(QN_LOG_ERROR, "unknown command %s; quoin --help lists the commands", name);
+    }
+    return EXIT_USAGE;
+}
+
+static int run_command(const command *which, int argc, char *const *argv) {
+    static command_context context; /* large, and one a process */
+    int status = EXIT_USAGE;
+    if (command_parse(&context, which, argc, argv) < 0) {
+        log_error(&context.err);
+        log_line(QN_LOG_INFO, "usage: quoin %s %s", which->name, which->synopsis);
+    } else {
+        status = context.help ? EXIT_DONE : which->run(&context);
+    }
+    command_finish(&context);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    const char *name = argc > 1 ? argv[1] : "--help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_usage();
+        return argc > 1 ? EXIT_DONE : EXIT_USAGE;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+        return print_version();
+    }
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            return run_command(commands[i], argc - 2, argv + 2);
+        }
+    }
+    return refuse_command(name);
+}

@@ -1,0 +1,110 @@
+/* prompt_input.c — reading prompts. */
+#include "cli/prompt_input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PROMPT_BYTES (UINT64_C(1) << 30)
+
+void prompt_options_init(prompt_options *p, option rows[PROMPT_OPTION_ROWS]) {
+    memset(p, 0, sizeof *p);
+    const option filled[PROMPT_OPTION_ROWS] = {
+        {OPTION_STRING, "prompt", 'p', "TEXT", "the prompt", &p->text, 0, 0, NULL, NULL},
+        {OPTION_STRING, "prompt-file", 'f', "FILE", "the prompt is the content of FILE, every byte of it; - is standard input", &p->file, 0, 0, NULL, NULL},
+        {OPTION_STRING, "prompt-tokens", 0, "IDS", "the prompt as token ids: 1,403,407; nothing is added", &p->tokens, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "special", 0, NULL, "the prompt may spell control tokens such as <|im_end|>", &p->is_special, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "no-bos", 0, NULL, "do not put the BOS token first", &p->no_bos, 0, 0, NULL, NULL}};
+    memcpy(rows, filled, sizeof filled);
+}
+
+qn_status prompt_check_options(const prompt_options *p, error_context *err) {
+    const int n_sources = (p->text != NULL) + (p->file != NULL) + (p->tokens != NULL);
+    if (n_sources != 1) {
+        return FAIL(err, QN_BAD_INPUT, "give exactly one of --prompt TEXT, --prompt-file FILE and --prompt-tokens IDS; %d were given", n_sources);
+    }
+    return QN_OK;
+}
+
+static qn_status read_stream(FILE *stream, const char *path, char **out_text, size_t *out_size, error_context *err) {
+    size_t capacity = 65536, size = 0;
+    char *text = malloc(capacity);
+    while (text != NULL) {
+        size += fread(text + size, 1, capacity - size - 1, stream);
+        if (size + 1 < capacity) {
+            break;
+        }
+        char *grown = capacity < MAX_PROMPT_BYTES ? realloc(text, capacity * 2) : NULL;
+        if (grown == NULL) {
+            free(text);
+        }
+        text = grown;
+        capacity *= 2;
+    }
+    if (text == NULL) {
+        return FAIL(err, QN_LIMIT, "%s: does not fit in memory, or is longer than 1 GiB", path);
+    }
+    if (ferror(stream)) {
+        free(text);
+        return error_from_errno(err, errno, path, "cannot read it");
+    }
+    text[size] = '\0';
+    *out_text = text;
+    *out_size = size;
+    return QN_OK;
+}
+
+qn_status prompt_read_file(const char *path, char **out_text, size_t *out_size, error_context *err) {
+    if (strcmp(path, "-") == 0) {
+        return read_stream(stdin, "standard input", out_text, out_size, err);
+    }
+    FILE *stream = fopen(path, "rbe");
+    if (stream == NULL) {
+        return error_from_errno(err, errno, path, "cannot open it");
+    }
+    const qn_status status = read_stream(stream, path, out_text, out_size, err);
+    fclose(stream);
+    return status;
+}
+
+qn_status prompt_parse_tokens(const char *text, token_list *out, error_context *err) {
+    const char *at = text;
+    do {
+        uint64_t id = 0;
+        const char *begin = at;
+        while (*at >= '0' && *at <= '9' && id < UINT32_MAX) {
+            id = id * 10 + (uint64_t)(*at++ - '0');
+        }
+        if (at == begin || id >= UINT32_MAX || (*at != ',' && *at != '\0')) {
+            return FAIL(err, QN_BAD_INPUT, "--prompt-tokens: column %zu: ids are whole numbers with commas between, such as 1,403,407",
+                        (size_t)(at - text) + 1);
+        }
+        QN_TRY(token_list_push(out, (uint32_t)id, err), err, "reading --prompt-tokens");
+    } while (*at++ == ',');
+    return QN_OK;
+}
+
+qn_status prompt_read(const prompt_options *p, const model *m, prompt_input *out, error_context *err) {
+    const char *text = p->text;
+    memset(out, 0, sizeof *out);
+    if (p->tokens != NULL) {
+        return prompt_parse_tokens(p->tokens, &out->ids, err);
+    }
+    if (p->file != NULL) {
+        QN_TRY(prompt_read_file(p->file, &out->text, &out->text_bytes, err), err, "reading the prompt");
+        text = out->text;
+    } else {
+        out->text_bytes = strlen(text);
+    }
+    const uint32_t flags = (p->no_bos ? 0 : ENCODE_ADD_BOS) | (p->is_special ? ENCODE_SPECIAL : 0);
+    QN_TRY(tokenizer_encode(m->tok, text, out->text_bytes, flags, &out->ids, err), err, "encoding the prompt");
+    out->starts_text = out->text_bytes == 0;
+    return QN_OK;
+}
+
+void prompt_free(prompt_input *input) {
+    free(input->text);
+    token_list_free(&input->ids);
+    memset(input, 0, sizeof *input);
+}

@@ -1,0 +1,42 @@
+/* prompt_input.h — where a prompt comes from and how it becomes token ids: text, file, standard input or ids; with or without a
+ * chat template.
+ *
+ * Threading: one thread at a time.
+ * Memory:    prompt_free frees what prompt_read made.
+ */
+#ifndef HOST_PROMPT_INPUT_H
+#define HOST_PROMPT_INPUT_H
+#include "cli/options.h"
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+typedef struct prompt_options {
+    const char *text, *file, *tokens; /* exactly one */
+    bool is_special;                  /* text may spell control tokens */
+    bool no_bos;
+} prompt_options;
+
+#define PROMPT_OPTION_ROWS 5
+void prompt_options_init(prompt_options *p, option rows[PROMPT_OPTION_ROWS]);
+
+/* Exactly one source, and nothing that contradicts it. */
+qn_status prompt_check_options(const prompt_options *p, error_context *err);
+
+typedef struct prompt_input {
+    char *text;          /* owned; null with --prompt-tokens */
+    size_t text_bytes;
+    token_list ids;
+    bool starts_text;    /* the answer begins a text of its own */
+} prompt_input;
+
+/* Reads the whole prompt and encodes it. QN_BAD_INPUT with byte position for text that is no UTF-8. */
+qn_status prompt_read(const prompt_options *p, const model *m, prompt_input *out, error_context *err);
+void prompt_free(prompt_input *input);
+
+/* Reads FILE, or standard input for "-", to the end; a zero byte follows. Frees nothing on error. */
+qn_status prompt_read_file(const char *path, char **out_text, size_t *out_size, error_context *err);
+
+/* Ids "1,403,407". */
+qn_status prompt_parse_tokens(const char *text, token_list *out, error_context *err);
+
+#endif

@@ -1,0 +1,168 @@
+/* convert.c — the whole way from a GGUF file to a container on disk: plan, write, read back, rename. */
+#include "convert/convert.h"
+
+#include <stdlib.h>
+
+#include "base/atomic_file.h"
+#include "common/diag.h"
+
+static const fmt_rule rule_memory = {"convert-memory", "", "work memory for the largest tensor is needed"};
+static const fmt_rule rule_cancelled = {"convert-cancelled", "", "nothing is left behind"};
+
+static fmt_status refuse_memory(uint64_t bytes, fmt_diag *diag) {
+    return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, bytes, 0}, "%llu bytes cannot be had",
+                       (unsigned long long)bytes);
+}
+
+/* The sink of the container. */
+typedef struct file_sink {
+    atomic_file *file;
+    fmt_diag *diag;
+    fmt_diag failure; /* the system's words, kept because the writer adds its own */
+    bool has_failed;
+} file_sink;
+
+static fmt_status put_bytes(void *ctx, uint64_t offset, const void *data, uint64_t size) {
+    file_sink *sink = ctx;
+    const fmt_status status = atomic_file_write(sink->file, offset, data, size, &sink->failure);
+    sink->has_failed = status != FMT_OK;
+    return status;
+}
+
+static fmt_status write_container(const convert_request *request, p64_plan *plan, atomic_file *file, fmt_diag *diag) {
+    file_sink out = {.file = file, .diag = diag};
+    const p64_sink sink = {&out, put_bytes};
+    const fmt_status status = p64_write(plan, &sink, request->progress, request->ctx, diag);
+    if (status != FMT_OK && out.has_failed && diag != NULL) {
+        *diag = out.failure;
+    }
+    return status;
+}
+
+/* Checksum, then the source's bytes, tensor by tensor: each is in the caches for both, and out of memory after. */
+static fmt_status check_tensors(const convert_request *request, const p64_file *p64, const atomic_file *file,
+                                convert_parity_report *parity, fmt_diag *diag) {
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
+        const p64_tensor t = p64_get_tensor(p64, i);
+        fmt_status status = p64_check_tensor(p64, i, P64_CHECK_CRC, diag);
+        if (status == FMT_OK) {
+            status = convert_parity_tensor(p64, request->gguf, i, parity, diag);
+        }
+        if (status != FMT_OK) {
+            return status;
+        }
+        atomic_file_release(file, t.blob_offset, t.blob.size);
+        if (request->mapping != NULL) {
+            const gguf_tensor *from = convert_find_source(request->gguf, t.source_offset);
+            mapped_file_dont_need(request->mapping, from->at, from->size);
+        }
+        done += t.blob.size;
+        if (request->progress != NULL && !request->progress(request->ctx, done, p64->tensor_bytes)) {
+            return diag_refuse(diag, FMT_CANCELLED, &rule_cancelled, (diag_place){0, i, p64->tensor_bytes, done},
+                               "stopped on request");
+        }
+    }
+    return FMT_OK;
+}
+
+/* There are as many tensors as in the source: the plan took every one, so only a fault of this program could change that. */
+static fmt_status check_parity(const convert_request *request, const p64_file *p64, const atomic_file *file,
+                               convert_parity_report *out_parity, fmt_diag *diag) {
+    convert_parity_report parity = {.n_tensors = p64->header.tensor_count};
+    if (p64->header.tensor_count != request->gguf->n_tensors) {
+        return convert_parity(p64, request->gguf, out_parity, diag);
+    }
+    const fmt_status status = check_tensors(request, p64, file, &parity, diag);
+    if (status == FMT_OK) {
+        *out_parity = parity;
+    }
+    return status;
+}
+
+/* What was written must be what a strict reader accepts (the default mode for the extended profile), and hold the source. */
+static fmt_status check_container(const convert_request *request, atomic_file *file, convert_parity_report *out_parity,
+                                  fmt_diag *diag) {
+    const fmt_mode mode = request->options.is_extended ? FMT_MODE_DEFAULT : FMT_MODE_STRICT;
+    fmt_span span;
+    uint64_t bytes = 0;
+    p64_file p64;
+    fmt_status status = atomic_file_map(file, &span, diag);
+    if (status == FMT_OK) {
+        status = p64_scratch_size(span, mode, &bytes, diag);
+    }
+    if (status != FMT_OK) {
+        return status;
+    }
+    void *scratch = malloc(bytes);
+    if (scratch == NULL) {
+        return refuse_memory(bytes, diag);
+    }
+    status = p64_open(span, mode, scratch, bytes, &p64, NULL, NULL, diag);
+    if (status == FMT_OK) {
+        status = check_parity(request, &p64, file, out_parity, diag);
+    }
+    free(scratch);
+    return status;
+}
+
+/* Temporary file, container, check, rename. */
+static fmt_status make_file(const convert_request *request, p64_plan *plan, convert_report *report, fmt_diag *diag) {
+    atomic_file file;
+    fmt_status status = atomic_file_create(&file, request->output_path, request->is_forced, plan->size, diag);
+    if (status != FMT_OK) {
+        return status;
+    }
+    status = write_container(request, plan, &file, diag);
+    if (status == FMT_OK && request->is_checked) {
+        status = check_container(request, &file, &report->parity, diag);
+    }
+    if (status == FMT_OK) {
+        status = atomic_file_commit(&file, diag);
+    }
+    atomic_file_abort(&file);
+    return status;
+}
+
+static fmt_status plan_and_make(const convert_request *request, const gguf_source *from, void *memory, uint64_t bytes,
+                                convert_report *report, fmt_diag *diag) {
+    p64_plan plan;
+    fmt_status status = p64_plan_make(&from->source, &request->options, memory, bytes, &plan, request->note, request->ctx,
+                                      request->progress, request->ctx, diag);
+    if (status == FMT_OK) {
+        status = make_file(request, &plan, report, diag);
+    }
+    if (status == FMT_OK) {
+        report->size = plan.size;
+        report->metadata_crc = plan.metadata_crc;
+        report->n_tensors = plan.header.tensor_count;
+        report->n_converted = plan.n_converted;
+        report->n_kept = plan.n_kept;
+        report->n_layer = plan.hparams.n_layer;
+    }
+    return status;
+}
+
+fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag) {
+    gguf_source from;
+    uint64_t bytes = 0;
+    convert_report report = {0};
+    fmt_status status = gguf_source_init(&from, request->gguf, diag);
+    from.mapping = request->mapping;
+    if (status == FMT_OK) {
+        status = p64_plan_memory(&from.source, &request->options, &bytes, diag);
+    }
+    if (status != FMT_OK) {
+        return status;
+    }
+    void *memory = malloc(bytes);
+    if (memory == NULL) {
+        return refuse_memory(bytes, diag);
+    }
+    status = plan_and_make(request, &from, memory, bytes, &report, diag);
+    free(memory);
+    if (status == FMT_OK) {
+        *out_report = report;
+    }
+    return status;
+}

@@ -1,0 +1,111 @@
+/* convert.h — a GGUF model becomes a P64 container.
+ *
+ *     gguf_source       presents an opened GGUF file to the P64 writer (roles, hyper-parameters, tokenizer)
+ *     convert_gguf      the whole way: plan, write beside the target, read back and compare, rename into place
+ *     convert_parity    compares a container with its source, tensor by tensor
+ *     convert_facts     says what the container alone does not hold, and whether it could run alone
+ *
+ * Threading: one thread at a time per object.
+ * Memory:    gguf_source borrows the gguf_file; convert_gguf allocates and frees its own work memory.
+ * Errors:    fmt_status and a diagnosis; after an error nothing is left on disk.
+ */
+#ifndef HOST_CONVERT_H
+#define HOST_CONVERT_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <quoin/fmt.h>
+#include <quoin/gguf.h>
+#include <quoin/p64.h>
+
+#include "base/mapped_file.h"
+
+/* ----------------------------------------------------------------------------------------------------------- gguf_source */
+
+/* An array of strings, walked by index: a step forward is cheap, a step back starts again. */
+typedef struct string_walk {
+    gguf_array array;
+    gguf_iter iter;
+    fmt_str last; /* element iter.index - 1 */
+} string_walk;
+
+typedef struct gguf_source {
+    const gguf_file *file;
+    p64_source source; /* for p64_plan_make; its ctx is this object, which must not move */
+    string_walk tokens, merges;
+    const mapped_file *mapping; /* null, or where the file's bytes lie: what was read is given back to the system */
+    uint64_t read_at, read_size; /* the last read */
+} gguf_source;
+
+/* Fills *out. FMT_BAD_FILE: a key has a value that a container cannot be made of; the diagnosis names it. */
+fmt_status gguf_source_init(gguf_source *out, const gguf_file *file, fmt_diag *diag);
+
+/* ---------------------------------------------------------------------------------------------------------------- parity */
+
+typedef struct convert_parity_report {
+    uint32_t n_tensors;
+    uint32_t n_equal;     /* same type, same bytes */
+    uint32_t n_converted; /* another type: shape and name compared only */
+    uint64_t bytes_equal;
+} convert_parity_report;
+
+/* Every tensor of `p64` must be that of `source` at its source_offset: name hash, shape, and, where the type is the same, every
+ * byte; and there must be as many. FMT_BAD_FILE: the diagnosis names the first tensor that differs, offset is that of its
+ * entry (or of the byte) in the container. */
+fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report, fmt_diag *diag);
+
+/* The same for one tensor, added to *report; n_tensors is not touched, nor is the count of tensors compared. */
+fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index, convert_parity_report *report,
+                                 fmt_diag *diag);
+
+/* The source tensor whose data begin at this offset, or null. */
+const gguf_tensor *convert_find_source(const gguf_file *source, uint64_t offset);
+
+/* ----------------------------------------------------------------------------------------------------------------- facts */
+
+typedef struct convert_fact {
+    fmt_str name;     /* GGUF key or tensor name; borrowed from the source */
+    const char *text; /* static: what it is for */
+    bool blocks;      /* without it the container cannot run alone, or would compute something else */
+} convert_fact;
+
+typedef void convert_fact_fn(void *ctx, const convert_fact *fact);
+
+typedef struct convert_facts_report {
+    uint32_t n_lost;       /* facts that the container does not hold */
+    uint32_t n_blocking;   /* of these, the ones that matter for computing */
+    bool runs_alone;       /* as llama with epsilon 1e-5 and a BPE tokenizer: n_blocking is 0 */
+    bool needs_assumption; /* when it runs alone: --assume llama is needed, the container does not say its architecture */
+} convert_facts_report;
+
+/* Calls `fact` (may be null) for each fact of the source that a container of this profile does not hold. */
+convert_facts_report convert_facts(const gguf_source *source, bool is_extended, convert_fact_fn *fact, void *ctx);
+
+/* ----------------------------------------------------------------------------------------------------------- convert_gguf */
+
+typedef struct convert_request {
+    const gguf_file *gguf;
+    const mapped_file *mapping; /* null, or what the GGUF's span maps: keeps the memory that this needs small */
+    const char *output_path;
+    p64_write_options options;
+    bool is_forced;  /* replace an existing file */
+    bool is_checked; /* read the container back: every rule, every checksum, and parity with the source */
+    fmt_note_fn *note; /* may be null; tensors that had to keep their type, and what the check notes */
+    p64_progress_fn *progress; /* may be null; called in each of three rounds: deciding types, writing, checking */
+    void *ctx;                 /* for note and progress */
+} convert_request;
+
+typedef struct convert_report {
+    uint64_t size; /* bytes of the container */
+    uint32_t metadata_crc;
+    uint32_t n_tensors, n_converted, n_kept, n_layer;
+    convert_parity_report parity; /* zero when not checked */
+} convert_report;
+
+/* Writes output_path or nothing.
+ *
+ * FMT_LIMIT: the container would not fit (nothing was written). FMT_IO: the file exists already, the disk is full or failed.
+ * FMT_NO_SPACE: not enough memory for the largest tensor. FMT_CANCELLED: progress said so. [may block] */
+fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag);
+
+#endif

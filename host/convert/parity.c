@@ -1,0 +1,102 @@
+/* parity.c — a container against the file that it was made of. */
+#include <string.h>
+
+#include "common/diag.h"
+#include "common/fnv.h"
+#include "convert/convert.h"
+
+typedef unsigned long long ull;
+
+static const fmt_rule rule_parity = {"parity", "17", "the container must hold the source's tensors unchanged"};
+
+enum { P64_ENTRY_BYTES = 64 };
+
+const gguf_tensor *convert_find_source(const gguf_file *source, uint64_t offset) {
+    uint64_t low = 0, high = source->n_tensors;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (source->tensors[source->tensors_by_offset[middle]].offset < offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == source->n_tensors) {
+        return NULL;
+    }
+    const gguf_tensor *t = &source->tensors[source->tensors_by_offset[low]];
+    return t->offset == offset ? t : NULL;
+}
+
+static const char *find_difference(const p64_tensor *t, const gguf_tensor *from) {
+    if (from == NULL) {
+        return "no tensor of the source begins at its source_offset";
+    }
+    if (t->source_name_hash != from->hash) {
+        return "its source_name_hash is not that of the source's name";
+    }
+    if (t->rank != from->rank) {
+        return "it has another rank";
+    }
+    for (uint32_t k = 0; k < 4; k++) {
+        if (t->dims[k] != from->dims[k]) {
+            return "it has other dimensions";
+        }
+    }
+    return t->dtype == from->type && t->blob.size != from->size ? "it has another size" : NULL;
+}
+
+/* First differing byte, or UINT64_MAX. */
+static uint64_t compare_bytes(const uint8_t *a, const uint8_t *b, uint64_t size) {
+    if (memcmp(a, b, size) == 0) {
+        return UINT64_MAX;
+    }
+    uint64_t at = 0;
+    while (a[at] == b[at]) {
+        at++;
+    }
+    return at;
+}
+
+fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index, convert_parity_report *report,
+                                 fmt_diag *diag) {
+    const p64_tensor t = p64_get_tensor(p64, index);
+    const gguf_tensor *from = convert_find_source(source, t.source_offset);
+    const char *difference = find_difference(&t, from);
+    char name[DIAG_QUOTE_SIZE];
+    if (difference != NULL) {
+        const uint64_t at = p64->header.tensor_table_at + (uint64_t)P64_ENTRY_BYTES * index;
+        return diag_refuse(diag, FMT_BAD_FILE, &rule_parity, (diag_place){at, index, 0, 0}, "tensor %u (%s): %s", index,
+                           diag_quote(name, t.name), difference);
+    }
+    if (t.dtype != from->type) {
+        report->n_converted++;
+        return FMT_OK;
+    }
+    const uint64_t at = compare_bytes(t.blob.data, source->span.data + from->at, t.blob.size);
+    if (at != UINT64_MAX) {
+        return diag_refuse(diag, FMT_BAD_FILE, &rule_parity,
+                           (diag_place){t.blob_offset + at, index, source->span.data[from->at + at], t.blob.data[at]},
+                           "byte %llu of tensor %u (%s) differs from the source", (ull)at, index, diag_quote(name, t.name));
+    }
+    report->n_equal++;
+    report->bytes_equal += t.blob.size;
+    return FMT_OK;
+}
+
+fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report, fmt_diag *diag) {
+    convert_parity_report report = {.n_tensors = p64->header.tensor_count};
+    if (p64->header.tensor_count != source->n_tensors) {
+        return diag_refuse(diag, FMT_BAD_FILE, &rule_parity,
+                           (diag_place){0, FMT_NO_INDEX, source->n_tensors, p64->header.tensor_count},
+                           "the container has %u tensors, the source %llu", p64->header.tensor_count, (ull)source->n_tensors);
+    }
+    for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
+        const fmt_status status = convert_parity_tensor(p64, source, i, &report, diag);
+        if (status != FMT_OK) {
+            return status;
+        }
+    }
+    *out_report = report;
+    return FMT_OK;
+}

@@ -1,0 +1,186 @@
+/* plan.c — check, plan, compile, bind, seal. */
+#include "decode/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <quoin/glue.h>
+
+#include "base/machine.h"
+#include "model/weight_check.h"
+
+#define DEFAULT_CHUNK 512u
+/* Windowed layers keep this many cells more than window + chunk, so that short roll-backs (chat edits) need no new prefill. */
+#define WINDOW_SLACK 64u
+
+qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, const qn_error *plugin_error, error_context *err) {
+    char where[96] = "";
+    if (plugin_error->op != QN_NO_OP && plugin_error->op < p->dec->program->n_ops) {
+        const qn_op *op = qn_program_op(p->dec->program, plugin_error->op);
+        const int n = snprintf(where, sizeof where, " op %u (%s", plugin_error->op, qn_op_name(op->op));
+        if (op->layer != QN_NO_LAYER) {
+            snprintf(where + n, sizeof where - (size_t)n, ", layer %u): ", op->layer);
+        } else {
+            snprintf(where + n, sizeof where - (size_t)n, "): ");
+        }
+    }
+    return FAIL(err, code, "backend %s failed at %s:%s %s: %s", p->on->spec.name, stage, where, status_name(code),
+                plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given");
+}
+
+static void set_limits(plan *p, const plan_options *options) {
+    const uint32_t chunk = options->max_chunk > 0 ? options->max_chunk : DEFAULT_CHUNK;
+    p->n_ctx = options->n_ctx;
+    p->limits = (qn_limits){.size = sizeof p->limits, .max_tokens = chunk < p->n_ctx ? chunk : p->n_ctx, .max_sequences = 1,
+                            .n_groups = p->dec->n_groups};
+    p->limits.max_outputs = options->max_outputs > 0 ? options->max_outputs : 1;
+    if (p->limits.max_outputs > p->limits.max_tokens) {
+        p->limits.max_outputs = p->limits.max_tokens;
+    }
+    for (uint32_t g = 0; g < p->dec->n_groups; g++) {
+        const uint64_t window = p->dec->group_window[g];
+        const uint64_t wanted = window + p->limits.max_tokens + WINDOW_SLACK;
+        p->limits.cells[g] = window > 0 && wanted < p->n_ctx ? (uint32_t)wanted : p->n_ctx;
+    }
+}
+
+/* The first op that the plugin refuses makes the whole program refused: no silent mixes. */
+static qn_status check_ops(plan *p, const qn_compile_options *compile, error_context *err) {
+    const qn_program *program = p->dec->program;
+    qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
+    qn_verdict *verdicts = calloc(program->n_ops, sizeof *verdicts);
+    if (verdicts == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for %u verdicts", program->n_ops);
+    }
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        verdicts[i].size = sizeof verdicts[i];
+    }
+    qn_status status = p->on->plugin->check(p->on->device, program, compile, verdicts, sizeof *verdicts, &plugin_error);
+    if (status < 0) {
+        status = plan_plugin_error(p, "check", status, &plugin_error, err);
+    }
+    for (uint32_t i = 0; i < program->n_ops && status == QN_OK; i++) {
+        p->n_emulated += verdicts[i].verdict == QN_VERDICT_EMULATED;
+        if (verdicts[i].verdict == QN_VERDICT_NO) {
+            plugin_error.op = i;
+            snprintf(plugin_error.text, sizeof plugin_error.text, "%s", verdicts[i].text);
+            status = plan_plugin_error(p, "check", QN_UNSUPPORTED, &plugin_error, err);
+        }
+    }
+    free(verdicts);
+    return status;
+}
+
+const char *plan_numeric_name(uint32_t numeric) {
+    return numeric == QN_NUMERIC_ACT8 ? "act8" : numeric == QN_NUMERIC_F16ACC ? "f16acc" : "f32acc";
+}
+
+uint64_t plan_total_bytes(const plan *p) {
+    uint64_t total = p->memory.borrowed_bytes;
+    for (uint32_t kind = 0; kind < QN_MEM_KINDS; kind++) {
+        total += p->memory.host_bytes[kind] + p->memory.device_bytes[kind];
+    }
+    return total;
+}
+
+static qn_status check_memory(const plan *p, error_context *err) {
+    uint64_t needed = p->memory.peak_load_bytes;
+    for (uint32_t kind = 0; kind < QN_MEM_KINDS; kind++) {
+        needed += p->memory.host_bytes[kind];
+    }
+    const uint64_t available = machine_available_memory();
+    if (needed > available) {
+        return FAIL(err, QN_NO_HOST_MEM, "does not fit: needs %.1f MiB beside the mapped file, %.1f MiB are free; use a smaller --ctx (now %u) or a smaller model",
+                    (double)needed / 1048576.0, (double)available / 1048576.0, p->n_ctx);
+    }
+    return QN_OK;
+}
+
+/* Lazy integrity: only what is bound is read, and it is read before it is bound. */
+static qn_status check_bound(const plan *p, const plan_options *options, error_context *err) {
+    if (options->check_with == NULL) {
+        return QN_OK;
+    }
+    bool *is_wanted = calloc(p->m->n_tensors + 1, sizeof *is_wanted);
+    if (is_wanted == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for checking weights");
+    }
+    for (uint32_t i = 0; i < p->dec->n_weights; i++) {
+        is_wanted[p->dec->weights[i].tensor - p->m->tensors] = true;
+    }
+    const qn_status status = weight_check_run(p->m, options->check_values, is_wanted, options->check_with, err);
+    free(is_wanted);
+    return status;
+}
+
+static qn_status bind_all(plan *p, error_context *err) {
+    const decoder *d = p->dec;
+    qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
+    qn_weight *weights = calloc(d->n_weights + 1, sizeof *weights);
+    if (weights == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for %u weight descriptions", d->n_weights);
+    }
+    for (uint32_t i = 0; i < d->n_weights; i++) {
+        const weight_binding *w = &d->weights[i];
+        weights[i] = (qn_weight){.size = sizeof *weights, .buffer = w->buffer, .flags = QN_WEIGHT_BORROW, .fd = p->m->file.fd,
+                                 .data = w->tensor->data, .bytes = w->tensor->bytes, .fd_offset = w->tensor->at,
+                                 .first_element = w->first_element};
+    }
+    qn_status status = p->on->plugin->bind_weights(p->prog, weights, sizeof *weights, d->n_weights, &plugin_error);
+    free(weights);
+    if (status == QN_OK) {
+        status = p->on->plugin->seal(p->prog, &plugin_error);
+    }
+    return status == QN_OK ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
+}
+
+static qn_status make_plan(plan *p, const plan_options *options, error_context *err) {
+    const decoder_options build_options = {.state_format = options->state_format, .n_ctx = options->n_ctx};
+    QN_TRY(decoder_build(p->m, &build_options, &p->dec, err), err, "building the decode program");
+    set_limits(p, options);
+    const uint32_t any = QN_NUMERIC_F32ACC | QN_NUMERIC_F16ACC | QN_NUMERIC_ACT8;
+    const qn_compile_options compile = {.size = sizeof compile, .flags = QN_COMPILE_DETERMINISTIC | options->compile_flags,
+                                        .numeric = options->numeric != 0 ? options->numeric : any};
+    QN_TRY(check_ops(p, &compile, err), err, "asking backend %s about the model", p->on->spec.name);
+    qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
+    p->memory.size = sizeof p->memory;
+    qn_status status = p->on->plugin->plan(p->on->device, p->dec->program, &p->limits, &compile, &p->memory, &plugin_error);
+    if (status < 0) {
+        return plan_plugin_error(p, "plan", status, &plugin_error, err);
+    }
+    QN_TRY(check_memory(p, err), err, "planning memory");
+    status = p->on->plugin->compile(p->on->device, p->dec->program, &p->limits, &compile, &p->prog, &plugin_error);
+    if (status < 0) {
+        return plan_plugin_error(p, "compile", status, &plugin_error, err);
+    }
+    QN_TRY(check_bound(p, options, err), err, "checking the weights");
+    return bind_all(p, err);
+}
+
+qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan, error_context *err) {
+    plan *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for the plan");
+    }
+    p->m = m;
+    p->on = on;
+    const qn_status status = make_plan(p, options, err);
+    if (status < 0) {
+        plan_destroy(p);
+        return status;
+    }
+    *out_plan = p;
+    return QN_OK;
+}
+
+void plan_destroy(plan *p) {
+    if (p != NULL) {
+        if (p->prog != NULL) {
+            p->on->plugin->prog_free(p->prog);
+        }
+        decoder_destroy(p->dec);
+        free(p);
+    }
+}

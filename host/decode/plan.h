@@ -1,0 +1,51 @@
+/* plan.h — a model on a device: the program compiled, the weights bound, memory told beforehand.
+ *
+ * Threading: making a plan is one thread's work; a finished plan is shared by sessions.
+ * Memory:    borrows model and backend, which must outlive it; owns the compiled program.
+ */
+#ifndef HOST_PLAN_H
+#define HOST_PLAN_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/choose.h"
+#include "base/error.h"
+#include "model/decoder.h"
+#include "model/model.h"
+
+typedef struct plan_options {
+    uint32_t n_ctx;        /* positions of one session; >= 1 */
+    uint32_t max_chunk;    /* tokens of one prefill step; 0 = 512, never more than n_ctx */
+    uint32_t max_outputs;  /* rows of logits of one step; 0 = 1 */
+    uint32_t numeric;      /* mask of QN_NUMERIC_*; 0 = any */
+    qn_format state_format; /* of the KV cache: QN_FORMAT_F16, QN_FORMAT_BF16 or QN_FORMAT_F32 (its number is 0) */
+    uint32_t compile_flags; /* QN_COMPILE_* */
+    team *check_with;      /* not null: check the tensors that are bound, with this team, before they are (--integrity lazy) */
+    bool check_values;     /* and look for NaN and infinity in them */
+} plan_options;
+
+typedef struct plan {
+    const model *m;
+    const backend *on;
+    decoder *dec;
+    qn_prog *prog;
+    qn_limits limits;
+    qn_memory_plan memory;  /* as predicted by the plugin */
+    uint32_t n_ctx;
+    uint32_t n_emulated;    /* ops that the plugin runs slowly */
+} plan;
+
+/* Builds, checks, predicts memory (QN_NO_HOST_MEM with asked and free bytes when it cannot fit), compiles and binds. */
+qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan, error_context *err);
+void plan_destroy(plan *p);
+
+/* "f32acc", "f16acc", "act8". Static. */
+const char *plan_numeric_name(uint32_t numeric);
+
+/* Bytes that weights in place, host and device memory of the plan come to. */
+uint64_t plan_total_bytes(const plan *p);
+
+/* Turns a plugin's refusal into the host's error: "backend cpu: op 12 (matmul, layer 3): NO_HOST_MEM: text". */
+qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, const qn_error *plugin_error, error_context *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* model.h — an opened model file: its tensors by name, its facts, its tokenizer; checked, not yet placed on any device.
+ *
+ * The kind of file is told by its magic, never by its name; a P64 that fails is never tried as anything else.
+ *
+ * Threading: immutable once opened; thread-safe.
+ * Memory:    owned by the model: the mapping, the format's scratch, the tensor index, the tokenizer.
+ */
+#ifndef HOST_MODEL_H
+#define HOST_MODEL_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <quoin/blocks.h>
+#include <quoin/gguf.h>
+#include <quoin/p64.h>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/team.h"
+#include "model/arch/arch.h"
+#include "model/facts_gguf.h"
+#include "model/hparams.h"
+#include "model/vocabulary.h"
+#include "text/tokenizer.h"
+
+typedef uint32_t model_format;
+enum { MODEL_GGUF = 1, MODEL_P64 = 2 };
+
+typedef struct model_tensor {
+    fmt_str name;       /* as the file spells it */
+    uint64_t hash;      /* low 60 bits of FNV-1a-64 of the source name */
+    blk_type type;
+    uint32_t rank;
+    uint64_t dims[4];   /* dims[0] contiguous; 1 from rank on */
+    const uint8_t *data;
+    uint64_t bytes;
+    uint64_t at;        /* byte offset in the file */
+    uint32_t index;     /* number in the file's own table */
+} model_tensor;
+
+typedef struct model_options {
+    fmt_mode mode;            /* strictness of the format reader */
+    bool skip_integrity;      /* do not read the blobs at open: the caller checks each before use, or only inspects */
+    bool skip_weight_check;   /* --no-weight-check */
+    const char *assume;       /* --assume: architecture of a P64 without companion; null = refuse */
+    bool vocabulary_only;     /* tokenizer only: weights may be missing */
+    bool container_only;      /* format and tensors only: facts, tokenizer and architecture are not looked at */
+    fmt_note_fn *note;        /* findings that do not refuse; may be null */
+    void *note_ctx;
+} model_options;
+
+typedef struct model {
+    mapped_file file;
+    model_format format;
+    void *scratch;            /* of the format reader */
+    gguf_file gguf;           /* when format is MODEL_GGUF */
+    p64_file p64;             /* when format is MODEL_P64 */
+    facts facts;
+    p64_facts alone;          /* behind `facts` when a P64 stands alone */
+    uint32_t n_tensors;
+    model_tensor *tensors;    /* [n_tensors], sorted by hash */
+    const arch_traits *arch;  /* null when vocabulary_only */
+    hparams hparams;
+    vocabulary *words;        /* storage behind the tokenizer; null when the file has none */
+    tokenizer *tok;           /* null when the file has none */
+    fmt_str chat_template;    /* size 0 when the file has none */
+    uint64_t weight_bytes;    /* sum of all tensors */
+    double check_seconds;     /* spent on checksums and weight checks */
+} model;
+
+/* Opens, checks everything that can be checked without a device, and answers the first fault. `workers` share the checking of
+ * the weights; may be null (this thread alone). */
+qn_status model_open(const char *path, const model_options *options, team *workers, model **out_model, error_context *err);
+void model_close(model *m);
+
+/* The tensor with this GGUF name, or null. */
+const model_tensor *model_find(const model *m, const char *name);
+
+/* Ids that end an answer: EOS first, then end-of-turn and end-of-message, then what p64_derive_stops finds by spelling. No id twice;
+ * returns how many (at most room). */
+uint32_t model_stop_ids(const model *m, uint32_t *out_ids, uint32_t room);
+
+/* "P64" or "GGUF". */
+const char *model_format_name(model_format format);
+
+#endif

@@ -1,0 +1,71 @@
+/* verify.c — verification by format. */
+#include "model/verify.h"
+
+#include <string.h>
+
+#include <quoin/safetensors.h>
+
+#include "base/clock.h"
+#include "model/model.h"
+#include "model/weight_check.h"
+
+static bool has_suffix(const char *path, const char *suffix) {
+    const size_t n = strlen(path), m = strlen(suffix);
+    return n >= m && strcmp(path + n - m, suffix) == 0;
+}
+
+/* Safetensors have no magic: a plausible length followed by a JSON object. The name only decides which format's words explain a file
+ * that is neither. */
+static bool is_safetensors(fmt_span span, const char *path) {
+    uint64_t length = 0;
+    if (span.size >= 4 && (memcmp(span.data, "GGUF", 4) == 0 || memcmp(span.data, "p64", 4) == 0)) {
+        return false;
+    }
+    for (unsigned i = 0; span.size >= 9 && i < 8; i++) {
+        length |= (uint64_t)span.data[i] << (8 * i);
+    }
+    return (span.size >= 9 && length <= span.size - 8 && span.data[8] == '{') || has_suffix(path, ".safetensors");
+}
+
+static qn_status verify_safetensors(const mapped_file *file, verify_report *report, error_context *err) {
+    sft_file opened;
+    fmt_diag diag;
+    report->format = "Safetensors";
+    const fmt_status status = sft_open(file->span, &opened, &diag);
+    if (status != FMT_OK) {
+        return error_from_diag(err, status, &diag, file->path);
+    }
+    report->n_tensors = opened.n_tensors;
+    sft_close(&opened);
+    return QN_OK;
+}
+
+static qn_status verify_model(const char *path, const verify_options_set *options, team *workers, verify_report *report, error_context *err) {
+    const model_options settings = {.mode = options->mode, .container_only = true, .note = options->note, .note_ctx = options->note_ctx};
+    model *m = NULL;
+    QN_TRY(model_open(path, &settings, NULL, &m, err), err, "verifying %s", path);
+    report->n_tensors = m->n_tensors;
+    const qn_status status = weight_check_run(m, options->check_values, NULL, workers, err);
+    model_close(m);
+    return status;
+}
+
+qn_status verify_file(const char *path, const verify_options_set *options, team *workers, verify_report *out_report, error_context *err) {
+    mapped_file file;
+    const double begin = clock_seconds();
+    *out_report = (verify_report){.format = "unknown"};
+    QN_TRY(mapped_file_open(path, &file, err), err, "verifying %s", path);
+    out_report->bytes = file.span.size;
+    qn_status status;
+    if (is_safetensors(file.span, path)) {
+        status = verify_safetensors(&file, out_report, err);
+    } else {
+        const bool is_gguf = file.span.size >= 4 && memcmp(file.span.data, "GGUF", 4) == 0;
+        const bool is_p64 = file.span.size >= 4 && memcmp(file.span.data, "p64", 4) == 0;
+        out_report->format = is_gguf ? "GGUF" : is_p64 ? "P64" : "unknown";
+        status = verify_model(path, options, workers, out_report, err);
+    }
+    mapped_file_close(&file);
+    out_report->seconds = clock_seconds() - begin;
+    return status;
+}
