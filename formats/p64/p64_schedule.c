@@ -60,9 +60,9 @@ fmt_status p64_check_schedule(p64_reader *r) {
         return FMT_OK;
     }
     if (p64_first_nonzero(r->span, begin, begin + (uint64_t)P64_RECORD_BYTES * n_layer) == UINT64_MAX) {
-        return p64_strictly(r, P64_R_SCHEDULE_BLANK, (p64_at){begin, FMT_NO_INDEX, n_layer, 0},
-                            "The layer schedule at byte %llu holds only zeros, although flag bit 6 says that it is there",
-                            (ull)begin);
+        return p64_strictly(
+            r, P64_R_SCHEDULE_BLANK, (p64_at){begin, FMT_NO_INDEX, n_layer, 0},
+            "The layer schedule at byte %llu holds only zeros, although flag bit 6 says that it is there", (ull)begin);
     }
     for (uint32_t layer = 0; layer < n_layer; layer++) {
         const fmt_status status = compare_record(r, layer);

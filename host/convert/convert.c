@@ -10,8 +10,8 @@ static const fmt_rule rule_memory = {"convert-memory", "", "work memory for the 
 static const fmt_rule rule_cancelled = {"convert-cancelled", "", "nothing is left behind"};
 
 static fmt_status refuse_memory(uint64_t bytes, fmt_diag *diag) {
-    return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, bytes, 0}, "%llu bytes cannot be had",
-                       (unsigned long long)bytes);
+    return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, bytes, 0},
+                       "%llu bytes cannot be had", (unsigned long long)bytes);
 }
 
 /* The sink of the container. */
@@ -66,7 +66,8 @@ static fmt_status check_tensors(const convert_request *request, const p64_file *
     return FMT_OK;
 }
 
-/* There are as many tensors as in the source: the plan took every one, so only a fault of this program could change that. */
+/* There are as many tensors as in the source: the plan took every one, so only a fault of this program could change
+ * that. */
 static fmt_status check_parity(const convert_request *request, const p64_file *p64, const atomic_file *file,
                                convert_parity_report *out_parity, fmt_diag *diag) {
     convert_parity_report parity = {.n_tensors = p64->header.tensor_count};
@@ -80,7 +81,8 @@ static fmt_status check_parity(const convert_request *request, const p64_file *p
     return status;
 }
 
-/* What was written must be what a strict reader accepts (the default mode for the extended profile), and hold the source. */
+/* What was written must be what a strict reader accepts (the default mode for the extended profile), and hold the
+ * source. */
 static fmt_status check_container(const convert_request *request, atomic_file *file, convert_parity_report *out_parity,
                                   fmt_diag *diag) {
     const fmt_mode mode = request->options.is_extended ? FMT_MODE_DEFAULT : FMT_MODE_STRICT;
@@ -127,8 +129,8 @@ static fmt_status make_file(const convert_request *request, p64_plan *plan, conv
 static fmt_status plan_and_make(const convert_request *request, const gguf_source *from, void *memory, uint64_t bytes,
                                 convert_report *report, fmt_diag *diag) {
     p64_plan plan;
-    fmt_status status = p64_plan_make(&from->source, &request->options, memory, bytes, &plan, request->note, request->ctx,
-                                      request->progress, request->ctx, diag);
+    fmt_status status = p64_plan_make(&from->source, &request->options, memory, bytes, &plan, request->note,
+                                      request->ctx, request->progress, request->ctx, diag);
     if (status == FMT_OK) {
         status = make_file(request, &plan, report, diag);
     }

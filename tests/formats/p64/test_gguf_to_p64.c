@@ -1,5 +1,5 @@
-/* test_gguf_to_p64.c — the writer makes every GGUF-sourced vector byte for byte, refuses what does not fit before it writes, and
- * leaves nothing behind when it fails.
+/* test_gguf_to_p64.c — the writer makes every GGUF-sourced vector byte for byte, refuses what does not fit before it
+ * writes, and leaves nothing behind when it fails.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #include "corpus.h"
 #include "p64_fixture.h"
 
-/* ------------------------------------------------------------------------------------------------------- a GGUF in memory */
+/* ------------------------------------------------------------------------------------------------- a GGUF in memory */
 
 typedef struct model {
     uint8_t *bytes;
@@ -74,7 +74,7 @@ static bool append(void *ctx, const void *bytes, uint64_t size) {
     return true;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- a sink */
+/* ----------------------------------------------------------------------------------------------------------- a sink */
 
 typedef struct memory_sink {
     uint8_t *bytes; /* zeros to begin with */
@@ -147,7 +147,7 @@ static void assert_converted(const outcome *o) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- vectors */
+/* ---------------------------------------------------------------------------------------------------------- vectors */
 
 static p64_write_options options_of(const json_t *item) {
     static const struct {
@@ -213,7 +213,8 @@ static void every_gguf_sourced_vector_is_made_byte_for_byte(void **state) {
     assert_non_null(manifest);
     json_array_foreach(json_object_get(manifest, "files"), i, item) {
         const char *source = json_string_value(json_object_get(item, "source"));
-        if (strstr(source, ".gguf") != NULL && strcmp(json_string_value(json_object_get(item, "profile")), "read only") != 0) {
+        if (strstr(source, ".gguf") != NULL &&
+            strcmp(json_string_value(json_object_get(item, "profile")), "read only") != 0) {
             check_vector(item);
             made++;
         }
@@ -238,7 +239,7 @@ static void one_tensor_that_cannot_be_converted_is_kept_with_a_note(void **state
     free_model(&m);
 }
 
-/* --------------------------------------------------------------------------------------------------------- what is refused */
+/* -------------------------------------------------------------------------------------------------- what is refused */
 
 /* A GGUF with one FFN matrix of 32 x 2, given as F32 values. */
 static void make_ffn_model(model *m, float value, const char *merge) {
@@ -393,7 +394,7 @@ static void a_model_beyond_4_gib_is_refused_with_the_size_before_anything_is_rea
     free(memory);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- on disk */
+/* ---------------------------------------------------------------------------------------------------------- on disk */
 
 static uint32_t count_files(const char *folder) {
     uint32_t count = 0;
@@ -448,7 +449,7 @@ static void a_file_is_written_checked_and_renamed_or_nothing_is_left(void **stat
     test_remove_tree(folder);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- parity */
+/* ----------------------------------------------------------------------------------------------------------- parity */
 
 static void parity_names_the_tensor_and_byte_that_differs(void **state) {
     convert_parity_report report;
@@ -474,7 +475,7 @@ static void parity_names_the_tensor_and_byte_that_differs(void **state) {
     fixture_free(&f);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- facts */
+/* ------------------------------------------------------------------------------------------------------------ facts */
 
 typedef struct fact_list {
     char names[64][64];
