@@ -13,7 +13,7 @@ void p64_schedule_add(p64_schedule_record *record, p64_role role, uint64_t blob_
     if (end > record->blob_end) {
         record->blob_end = end;
     }
-    record->tensor_count += record->tensor_count < UINT16_MAX;
+    record->tensor_count = (uint16_t)(record->tensor_count + (record->tensor_count < UINT16_MAX));
     record->roles_mask |= (uint16_t)(role < 16 ? 1u << role : 0);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -449,6 +450,55 @@ static void a_file_is_written_checked_and_renamed_or_nothing_is_left(void **stat
     test_remove_tree(folder);
 }
 
+static void a_source_is_never_replaced_nor_believed_after_it_was_cut(void **state) {
+    char folder[CORPUS_PATH_SIZE], path[CORPUS_PATH_SIZE + 16], out[CORPUS_PATH_SIZE + 16];
+    convert_report report;
+    mapped_file mapping;
+    fmt_diag diag;
+    model m;
+    (void)state;
+    load_model(&m, "two_layer.gguf");
+    test_make_folder(folder);
+    snprintf(path, sizeof path, "%s/in.gguf", folder);
+    snprintf(out, sizeof out, "%s/out.p64", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(m.bytes, 1, m.size, file), m.size);
+    fclose(file);
+    assert_true(mapped_file_open(path, &mapping, NULL) >= 0);
+    convert_request request = {.gguf = &m.gguf, .mapping = &mapping, .output_path = path, .is_forced = true};
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_IO);
+    assert_non_null(strstr(diag.text, "the source itself"));
+    request.output_path = out;
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_OK);
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_IO);
+    assert_non_null(strstr(diag.text, "cut"));
+    assert_int_equal(count_files(folder), 2);
+    mapped_file_close(&mapping);
+    free_model(&m);
+    test_remove_tree(folder);
+}
+
+static void tokens_that_are_no_utf8_are_stored_and_told(void **state) {
+    char folder[CORPUS_PATH_SIZE], path[CORPUS_PATH_SIZE + 16];
+    convert_report report;
+    outcome notes = {0};
+    fmt_diag diag;
+    model m;
+    (void)state;
+    make_ffn_model(&m, 0.0f, "\xC3 \xA4");
+    test_make_folder(folder);
+    snprintf(path, sizeof path, "%s/out.p64", folder);
+    convert_request request = {
+        .gguf = &m.gguf, .output_path = path, .is_checked = true, .note = keep_note, .ctx = &notes};
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_OK);
+    assert_int_equal(notes.n_notes, 1);
+    assert_string_equal(notes.note.rule, "tokenizer-utf8");
+    free_model(&m);
+    test_remove_tree(folder);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- parity */
 
 static void parity_names_the_tensor_and_byte_that_differs(void **state) {
@@ -541,6 +591,8 @@ int main(void) {
         cmocka_unit_test(a_failing_sink_is_told_with_the_byte),
         cmocka_unit_test(a_model_beyond_4_gib_is_refused_with_the_size_before_anything_is_read),
         cmocka_unit_test(a_file_is_written_checked_and_renamed_or_nothing_is_left),
+        cmocka_unit_test(a_source_is_never_replaced_nor_believed_after_it_was_cut),
+        cmocka_unit_test(tokens_that_are_no_utf8_are_stored_and_told),
         cmocka_unit_test(parity_names_the_tensor_and_byte_that_differs),
         cmocka_unit_test(facts_that_a_container_loses_are_told_and_those_that_matter_block),
     };
