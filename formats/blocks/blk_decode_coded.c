@@ -81,9 +81,11 @@ void blk_decode_tq1_0(const uint8_t *blocks, uint64_t n_blocks, float *values) {
 void blk_decode_tq2_0(const uint8_t *blocks, uint64_t n_blocks, float *values) {
     for (uint64_t b = 0; b < n_blocks; b++, blocks += 66, values += 256) {
         const float d = blk_load_half(blocks + 64);
-        for (int e = 0; e < 256; e++) {
-            const int digit = blocks[e / 128 * 32 + e % 32] >> (e % 128 / 32 * 2) & 3;
-            values[e] = (float)(digit - 1) * d;
+        for (int run = 0; run < 8; run++) {
+            const uint8_t *q = blocks + run / 4 * 32;
+            for (int l = 0; l < 32; l++) {
+                values[32 * run + l] = (float)((q[l] >> (run % 4 * 2) & 3) - 1) * d;
+            }
         }
     }
 }

@@ -22,9 +22,14 @@ void blk_unpack_k4_scale(const uint8_t packed[12], unsigned j, uint8_t *out_scal
     }
 }
 
-/* Two bits of element e in the order that Q2_K and Q3_K share: 128 elements lie in 32 bytes, four to a byte, 32 apart. */
-static int take_2_bits(const uint8_t *q, int e) {
-    return q[e / 128 * 32 + e % 32] >> (e % 128 / 32 * 2) & 3;
+/* In Q2_K, Q3_K and Q6_K 128 elements share 32 bytes of bit pairs: element e has bits 2 * (e / 32) of byte e % 32. So a
+ * sub-block of 16 lies in 16 bytes, all at the same shift. */
+static int find_pair_byte(int sub) {
+    return sub / 8 * 32 + sub % 2 * 16;
+}
+
+static int find_pair_shift(int sub) {
+    return sub % 8 / 2 * 2;
 }
 
 void blk_decode_q2_k(const uint8_t *blocks, uint64_t n_blocks, float *values) {
@@ -34,8 +39,10 @@ void blk_decode_q2_k(const uint8_t *blocks, uint64_t n_blocks, float *values) {
         for (int sub = 0; sub < 16; sub++) {
             const float scale = d * (float)(blocks[sub] & 15);
             const float min = dmin * (float)(blocks[sub] >> 4);
-            for (int e = 16 * sub; e < 16 * sub + 16; e++) {
-                values[e] = scale * (float)take_2_bits(blocks + 16, e) - min;
+            const uint8_t *q = blocks + 16 + find_pair_byte(sub);
+            const int shift = find_pair_shift(sub);
+            for (int l = 0; l < 16; l++) {
+                values[16 * sub + l] = scale * (float)(q[l] >> shift & 3) - min;
             }
         }
     }
@@ -53,9 +60,12 @@ void blk_decode_q3_k(const uint8_t *blocks, uint64_t n_blocks, float *values) {
         const float d = blk_load_half(blocks + 108);
         for (int sub = 0; sub < 16; sub++) {
             const float scale = d * (float)take_q3_k_scale(blocks + 96, sub);
-            for (int e = 16 * sub; e < 16 * sub + 16; e++) {
-                const int high = blocks[e % 32] >> (e / 32) & 1;
-                values[e] = scale * (float)(take_2_bits(blocks + 32, e) + 4 * high - 4);
+            const uint8_t *high = blocks + sub % 2 * 16;
+            const uint8_t *q = blocks + 32 + find_pair_byte(sub);
+            const int shift = find_pair_shift(sub);
+            for (int l = 0; l < 16; l++) {
+                const int value = (q[l] >> shift & 3) | (high[l] >> (sub / 2) & 1) << 2;
+                values[16 * sub + l] = scale * (float)(value - 4);
             }
         }
     }
@@ -97,23 +107,19 @@ void blk_decode_q5_k(const uint8_t *blocks, uint64_t n_blocks, float *values) {
     }
 }
 
-/* Element e (0..255) of Q6_K, -32..31: 128 elements take 64 bytes of nibbles and 32 bytes of bit pairs. */
-static int take_q6_k(const uint8_t *block, int e) {
-    const int half = e / 128;
-    const int quarter = e % 128 / 32;
-    const int l = e % 32;
-    const int low = block[64 * half + quarter % 2 * 32 + l] >> (quarter / 2 * 4) & 15;
-    const int high = block[128 + 32 * half + l] >> (quarter * 2) & 3;
-    return (low | high << 4) - 32;
-}
-
 void blk_decode_q6_k(const uint8_t *blocks, uint64_t n_blocks, float *values) {
     for (uint64_t b = 0; b < n_blocks; b++, blocks += 210, values += 256) {
         const float d = blk_load_half(blocks + 208);
         for (int sub = 0; sub < 16; sub++) {
             const float scale = d * (float)(int8_t)blocks[192 + sub];
-            for (int e = 16 * sub; e < 16 * sub + 16; e++) {
-                values[e] = scale * (float)take_q6_k(blocks, e);
+            /* 128 elements share 64 bytes of nibbles: the low ones are the first half of the elements. */
+            const uint8_t *low = blocks + sub / 8 * 64 + sub % 4 * 16;
+            const uint8_t *high = blocks + 128 + find_pair_byte(sub);
+            const int low_shift = sub % 8 / 4 * 4;
+            const int high_shift = find_pair_shift(sub);
+            for (int l = 0; l < 16; l++) {
+                const int value = (low[l] >> low_shift & 15) | (high[l] >> high_shift & 3) << 4;
+                values[16 * sub + l] = scale * (float)(value - 32);
             }
         }
     }

@@ -2,7 +2,7 @@
  *
  *   Q4_0  d q[16]          (q - 8) * d           Q4_1  d m q[16]          q * d + m
  *   Q5_0  d h[4] q[16]     (q - 16) * d          Q5_1  d m h[4] q[16]     q * d + m
- *   Q8_0  d q[32]          q * d                 Q8_1  d s q[32]          q * d      (s = d * sum of q: a helper, not read)
+ *   Q8_0  d q[32]          q * d                 Q8_1  d s q[32]          q * d      (s is not read)
  *
  * d, m and s are halves. Nibbles: the low half of byte i is element i, the high half element i + 16. h holds bit 4 of
  * element i in bit i. Every product and sum is rounded to f32.

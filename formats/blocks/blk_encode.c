@@ -75,7 +75,8 @@ static bool find_extreme(const float *values, float *out_extreme) {
     return true;
 }
 
-/* 1 / d, or 0 where that is no finite number: d is then so small that its half is zero, and the digits do not matter. */
+/* 1 / d, or 0 where that is no finite number: d is then so small that its half is zero, and the digits do not matter.
+ * */
 static float invert_scale(float d) {
     const float inverse = 1.0f / d;
     return d != 0.0f && blk_is_finite(inverse) ? inverse : 0.0f;

@@ -1,12 +1,12 @@
 /* blk_encode_q4_k.c — f32 to Q4_K by search.
  *
- * A sub-block of 32 is fitted as x = s * q - m with q in 0..15 and s, m >= 0, so that sum of w * (x - fit)^2 is small. The
- * weight of an element is w = |x| + rms of its sub-block: large weights matter more, small ones not nothing.
+ * A sub-block of 32 is fitted as x = s * q - m with q in 0..15 and s, m >= 0, so that sum of w * (x - fit)^2 is small.
+ * The weight of an element is w = |x| + rms of its sub-block: large elements matter more, small ones not nothing.
  *
- * 1. For each sub-block: stretch the grid a little (from 14 to 16 steps over the range), round, solve the least squares for
- *    s and m, keep the best of all stretches.
- * 2. The largest s and m give the superblock's halves d and dmin; s and m become multiples (0..63) of them. Rounding s and m
- *    one by one is not the best pair: the neighbours of both are tried with what the elements really become.
+ * 1. For each sub-block: stretch the grid a little (from 14 to 16 steps over the range), round, solve the least squares
+ *    for s and m, keep the best of all stretches.
+ * 2. The largest s and m give the superblock's halves d and dmin; s and m become multiples (0..63) of them. Rounding
+ *    both one by one is not the best pair: the neighbours of both are tried with what the elements really become.
  */
 #include "blk_impl.h"
 

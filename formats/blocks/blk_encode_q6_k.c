@@ -1,9 +1,9 @@
 /* blk_encode_q6_k.c — f32 to Q6_K by search.
  *
- * A sub-block of 16 is fitted as x = s * q with q in -32..31 and s of either sign, so that sum of x^2 * (x - s * q)^2 is
- * small. The grid is tried at nineteen widths about the one that puts the extreme element on -32; for each the best s has a
- * closed form. The largest |s| of the superblock becomes -128 units of the half d; the others are rounded to units, and the
- * neighbours of each are tried with what the elements really become.
+ * A sub-block of 16 is fitted as x = s * q with q in -32..31 and s of either sign, so that sum of x^2 * (x - s * q)^2
+ * is small. The grid is tried at nineteen widths about the one that puts the extreme element on -32; for each the
+ * best s has a closed form. The largest |s| of the superblock becomes -128 units of the half d; the others are
+ * rounded to units, and the neighbours of each are tried with what the elements really become.
  */
 #include "blk_impl.h"
 

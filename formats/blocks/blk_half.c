@@ -5,8 +5,8 @@ float blk_f16_to_f32(uint16_t half) {
     return blk_half_to_float(half);
 }
 
-/* Below the smallest normal half the step is 2^-24 whatever the exponent: shift the mantissa right until its unit is that
- * step, and round on the bits that fell off. */
+/* Below the smallest normal half the step is 2^-24 whatever the exponent: shift the mantissa right until its unit is
+ * that step, and round on the bits that fell off. */
 static uint32_t round_to_subnormal(uint32_t magnitude) {
     const uint32_t exponent = magnitude >> 23;
     if (exponent < 102) {

@@ -1,4 +1,5 @@
-/* blk_impl.h — what the files of this folder share: the shape of a block decoder and encoder, and half precision inline.
+/* blk_impl.h — what the files of this folder share: the shape of a block decoder and encoder, and half precision
+ * inline.
  *
  * Threading: pure.
  */
@@ -15,8 +16,8 @@
 /* Decodes `n_blocks` whole blocks; values: [n_blocks * block_elems] f32. For plain types a block is one element. */
 typedef void blk_decode_fn(const uint8_t *blocks, uint64_t n_blocks, float *values);
 
-/* Encodes `n_blocks` whole blocks. Returns n_blocks, or the number of the first block that the type cannot hold; what is
- * written of that block and of those behind it is then worthless. */
+/* Encodes `n_blocks` whole blocks. Returns n_blocks, or the number of the first block that the type cannot hold; what
+ * is written of that block and of those behind it is then worthless. */
 typedef uint64_t blk_encode_fn(const float *values, uint64_t n_blocks, uint8_t *blocks);
 
 blk_decode_fn blk_decode_f32, blk_decode_f16, blk_decode_bf16, blk_decode_f64;

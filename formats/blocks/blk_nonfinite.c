@@ -79,9 +79,9 @@ static uint64_t find_in_half_scales(const scale_place *place, const uint8_t *blo
 #define RUN 512
 
 static bool run_has_bad_16(const uint8_t *at, uint64_t n, uint16_t exponent) {
-    unsigned bad = 0;
+    uint16_t bad = 0; /* as wide as the elements, so that they need no widening */
     for (uint64_t i = 0; i < n; i++) {
-        bad |= (load_u16(at + 2 * i) & exponent) == exponent;
+        bad = (uint16_t)(bad | ((load_u16(at + 2 * i) & exponent) == exponent));
     }
     return bad != 0;
 }

@@ -11,10 +11,17 @@ static const uint8_t power[5] = {1, 3, 9, 27, 81};
 
 void blk_decode_ternary(const uint8_t *tensor, uint64_t first, uint64_t count, float *values) {
     const float scale = blk_bits_to_float(load_u32(tensor));
-    const uint8_t *bytes = tensor + 4;
+    const uint8_t *byte = tensor + 4 + first / 5;
+    unsigned place = (unsigned)(first % 5);
+    unsigned digits = 0;
     for (uint64_t i = 0; i < count; i++) {
-        const uint64_t at = first + i;
-        values[i] = scale * (float)(bytes[at / 5] / power[at % 5] % 3 - 1);
+        if (i == 0 || place == 5) {
+            place = i == 0 ? place : 0;
+            digits = *byte++ / power[place];
+        }
+        values[i] = scale * (float)((int)(digits % 3) - 1);
+        digits /= 3;
+        place++;
     }
 }
 

@@ -32,6 +32,7 @@ uint32_t crc32c_extend_avx2(uint32_t crc, const void *data, uint64_t size) {
     __m256i c = load_32(bytes + 64);
     __m256i d = load_32(bytes + 96);
     for (bytes += STEP, size -= STEP; size >= STEP; bytes += STEP, size -= STEP) {
+        crc32c_prefetch(bytes, STEP);
         a = fold(a, over_1024, load_32(bytes));
         b = fold(b, over_1024, load_32(bytes + 32));
         c = fold(c, over_1024, load_32(bytes + 64));

@@ -36,6 +36,7 @@ uint32_t crc32c_extend_avx512(uint32_t crc, const void *data, uint64_t size) {
     __m512i c = load_64(bytes + 128);
     __m512i d = load_64(bytes + 192);
     for (bytes += STEP, size -= STEP; size >= STEP; bytes += STEP, size -= STEP) {
+        crc32c_prefetch(bytes, STEP);
         a = fold(a, over_2048, load_64(bytes));
         b = fold(b, over_2048, load_64(bytes + 64));
         c = fold(c, over_2048, load_64(bytes + 128));

@@ -21,6 +21,7 @@ uint32_t crc32c_extend_clmul(uint32_t crc, const void *data, uint64_t size) {
     __m128i c = load_16(bytes + 32);
     __m128i d = load_16(bytes + 48);
     for (bytes += STEP, size -= STEP; size >= STEP; bytes += STEP, size -= STEP) {
+        crc32c_prefetch(bytes, STEP);
         a = _mm_xor_si128(crc32c_fold(a, over_512), load_16(bytes));
         b = _mm_xor_si128(crc32c_fold(b, over_512), load_16(bytes + 16));
         c = _mm_xor_si128(crc32c_fold(c, over_512), load_16(bytes + 32));

@@ -23,7 +23,8 @@ static unsigned read_leaf_1_ecx(void) {
 
 static int has_leaf_7(unsigned ebx_bits, unsigned ecx_bits) {
     unsigned eax, ebx, ecx, edx;
-    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ebx & ebx_bits) == ebx_bits && (ecx & ecx_bits) == ecx_bits;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ebx & ebx_bits) == ebx_bits &&
+           (ecx & ecx_bits) == ecx_bits;
 }
 
 static int saves_registers(unsigned bits) {

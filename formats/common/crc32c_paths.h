@@ -1,5 +1,5 @@
-/* crc32c_paths.h — the paths of crc32c.c, one file each. Every crc32c_extend_* is a crc32c_path_fn; it may be called only
- * when the function beside it says so.
+/* crc32c_paths.h — the paths of crc32c.c, one file each. Every crc32c_extend_* is a crc32c_path_fn; it may be called
+ * only when the function beside it says so.
  *
  * Threading: pure.
  */

@@ -1,7 +1,8 @@
-/* crc32c_sse42.c — the crc32 instruction on three streams at once: it takes a new word each cycle but answers after three.
+/* crc32c_sse42.c — the crc32 instruction on three streams at once: it takes a new word each cycle but answers after
+ * three.
  *
- * A stretch is cut in three lanes of equal length; the registers of the first two are then moved over the lanes behind them
- * by one carry-less product each.
+ * A stretch is cut in three lanes of equal length; the registers of the first two are then moved over the lanes
+ * behind them by one carry-less product each.
  */
 #include "crc32c_paths.h"
 
@@ -19,7 +20,8 @@ static __m128i multiply(uint64_t state, uint32_t factor) {
     return _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)state), _mm_cvtsi64_si128((long long)factor), 0x00);
 }
 
-static uint32_t take_three_lanes(uint32_t state, const uint8_t *bytes, uint64_t lane, uint32_t over_2, uint32_t over_1) {
+static uint32_t take_three_lanes(uint32_t state, const uint8_t *bytes, uint64_t lane, uint32_t over_2,
+                                 uint32_t over_1) {
     uint64_t a = state;
     uint64_t b = 0;
     uint64_t c = 0;

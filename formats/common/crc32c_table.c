@@ -1,7 +1,7 @@
 /* crc32c_table.c — the path of every machine: eight bytes a step through eight tables ("slicing by 8").
  *
- * table[k][b] is the CRC register after byte b and k zero bytes, begun at 0. That is linear in b, so each table follows from
- * its eight entries at the powers of two, and the compiler makes the rest.
+ * table[k][b] is the CRC register after byte b and k zero bytes, begun at 0. That is linear in b, so each table
+ * follows from its eight entries at the powers of two, and the compiler makes the rest.
  */
 #include "crc32c_paths.h"
 

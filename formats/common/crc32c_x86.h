@@ -1,9 +1,9 @@
 /* crc32c_x86.h — what the x86 paths share; include it only in files compiled with -msse4.2 -mpclmul or more.
  *
- * Folding: with V the register file's 128 bits read as a reflected polynomial (bit 127 of V stands for x^0), moving V over
- * D bits of the message is V * x^D mod P, but any value congruent to it will do, so each half of V is multiplied by a 32-bit
- * constant: the lower one (the earlier bytes) by x^(D + 31) mod P, the upper one by x^(D - 33) mod P, both reflected. The
- * odd exponents make up for where a product of 64 by 32 bits lies in 128.
+ * Folding: with V the register file's 128 bits read as a reflected polynomial (bit 127 of V stands for x^0), moving V
+ * over D bits of the message is V * x^D mod P, but any value congruent to it will do, so each half of V is multiplied
+ * by a 32-bit constant: the lower one (the earlier bytes) by x^(D + 31) mod P, the upper one by x^(D - 33) mod P,
+ * both reflected. The odd exponents make up for where a product of 64 by 32 bits lies in 128.
  *
  * Threading: pure.
  */
@@ -20,6 +20,16 @@
 #define CRC32C_FOLD_512  0x740EEF02, 0x9E4ADDF8
 #define CRC32C_FOLD_1024 0x6992CEA2, 0x0D3B6092
 #define CRC32C_FOLD_2048 0xDCB17AA4, 0xB9E02B86
+
+/* One stream from memory is bound by how many lines are on their way: measured at 1 GiB, asking this far ahead made the
+ * 512-bit path a third faster; in cache it costs a seventh. Asking beyond the end of the data is harmless. */
+#define CRC32C_AHEAD 16384
+
+static inline void crc32c_prefetch(const uint8_t *bytes, int size) {
+    for (int line = 0; line < size; line += 64) {
+        _mm_prefetch((const void *)((uintptr_t)bytes + CRC32C_AHEAD + (uintptr_t)line), _MM_HINT_T1);
+    }
+}
 
 static inline uint64_t crc32c_load_8(const uint8_t *at) {
     uint64_t value;

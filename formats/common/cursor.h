@@ -1,6 +1,6 @@
-/* cursor.h — a little-endian reader over a span with a sticky error: read a whole record, then ask once whether all of it
- * was there. A read past the end gives zero, moves nothing and sets `failed_at` to the offset of the first read that did
- * not fit.
+/* cursor.h — a little-endian reader over a span with a sticky error: read a whole record, then ask once whether all
+ * of it was there. A read past the end gives zero, moves nothing and sets `failed_at` to the offset of the first read
+ * that did not fit.
  *
  * Threading: one thread at a time per cursor.
  * Memory:    borrows the span.

@@ -130,6 +130,24 @@ static uint64_t bytes_of(uint32_t dtype, uint64_t elements) {
     return elements / info->block_elems * info->block_bytes;
 }
 
+/* Only asks whether blk_encode would take these values: the same answer for a small part of the work. A half is finite up to
+ * 65520; the scale of a Q4_0 block is an eighth of its largest value. NaN is below no limit. */
+static fmt_status try_values(uint32_t target, const float *values, uint64_t count, uint64_t *out_bad) {
+    const float limit = target == BLK_Q4_0 ? 8.0f * 65520.0f : 65520.0f;
+    bool fits = true;
+    for (uint64_t i = 0; i < count; i++) {
+        fits &= fabsf(values[i]) < limit;
+    }
+    for (uint64_t i = 0; !fits && i < count; i++) {
+        if (!(fabsf(values[i]) < limit)) {
+            const uint32_t block = blk_get_info(target)->block_elems;
+            *out_bad = i / block * block;
+            return FMT_LIMIT;
+        }
+    }
+    return FMT_OK;
+}
+
 /* Elements [first, first + count) as f32, or as Q4_K_SOA straight from Q4_K. */
 static fmt_status convert_chunk(const stream *s, uint64_t first, uint64_t count, uint64_t *out_bad) {
     const uint8_t *bytes = read_bytes(s, bytes_of(s->t.dtype, first), bytes_of(s->t.dtype, count));
@@ -140,7 +158,10 @@ static fmt_status convert_chunk(const stream *s, uint64_t first, uint64_t count,
         return blk_q4_k_to_soa(bytes, count, s->out, out_bad);
     }
     const fmt_status status = blk_decode(s->t.dtype, bytes, 0, count, s->values);
-    return status == FMT_OK ? blk_encode(s->target, s->values, count, s->out, out_bad) : status;
+    if (status != FMT_OK || s->emit == NULL) {
+        return status == FMT_OK ? try_values(s->target, s->values, count, out_bad) : status;
+    }
+    return blk_encode(s->target, s->values, count, s->out, out_bad);
 }
 
 static fmt_status convert_in_chunks(stream *s, uint64_t *out_bad) {

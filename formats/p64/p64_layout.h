@@ -132,6 +132,9 @@ fmt_status p64_check_manifold(p64_reader *r);
 fmt_status p64_check_tokenizer(p64_reader *r);
 fmt_status p64_check_file_end(p64_reader *r); /* file-tail, file-padding, padding */
 
+/* True when this can be one side of a merge. */
+bool p64_is_merge_side(fmt_str text);
+
 /* Number of tokens that the section can hold by its own count and size: what scratch is sized by. */
 uint32_t p64_count_tokens(const p64_reader *r);
 

@@ -21,7 +21,7 @@ PLAN_RULE(name, "write-name", "8", "a tensor name has bytes, is UTF-8 and holds 
 PLAN_RULE(shape, "write-shape", "6", "a tensor has 1 to 4 dimensions of 1 to 2^32 - 1, and the bytes that they need");
 PLAN_RULE(type, "write-type", "13", "only element types of known size can be stored");
 PLAN_RULE(layers, "write-layers", "6.2", "a tensor's layer is below n_layer and below 65536");
-PLAN_RULE(tokenizer, "write-tokenizer", "10", "at most 1000000 tokens and 5000000 merges with two sides that have bytes");
+PLAN_RULE(tokenizer, "write-tokenizer", "10", "at most 1000000 tokens and 5000000 merges of two sides that have bytes and no NUL");
 PLAN_RULE(size, "write-size", "2",
           "a P64 container holds at most 4 GiB: quantise the model further, or run the source file directly");
 
@@ -176,8 +176,9 @@ static fmt_status size_tokenizer(p64_plan *plan, fmt_diag *diag) {
     for (uint32_t i = 0; i < t->n_merges; i++) {
         fmt_str left, right;
         source->get_merge(source->ctx, i, &left, &right);
-        if (left.size == 0 || right.size == 0) {
-            return diag_refuse(diag, FMT_BAD_FILE, &rule_tokenizer, (diag_place){0, i, 0, 0}, "merge %u has an empty side", i);
+        if (!p64_is_merge_side(left) || !p64_is_merge_side(right)) {
+            return diag_refuse(diag, FMT_BAD_FILE, &rule_tokenizer, (diag_place){0, i, 0, 0},
+                               "merge %u has a side without bytes or with a NUL", i);
         }
         bytes += 8 + left.size + right.size;
     }

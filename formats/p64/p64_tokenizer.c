@@ -125,6 +125,11 @@ static fmt_status read_tokens(p64_reader *r, section *s) {
     return status;
 }
 
+/* No tokenizer merges a NUL. It appears where a section was cut inside its last string, and the padding took its place. */
+bool p64_is_merge_side(fmt_str text) {
+    return text.size > 0 && memchr(text.data, 0, text.size) == NULL;
+}
+
 static fmt_status read_merges(p64_reader *r, section *s) {
     p64_tokenizer *t = &r->file->tokenizer;
     fmt_status status = read_count(r, s, P64_TOK_MAX_MERGES, "merges", &t->n_merges);
@@ -134,9 +139,10 @@ static fmt_status read_merges(p64_reader *r, section *s) {
             const uint64_t at = s->c.at;
             fmt_str text;
             status = read_string(r, s, i, &text);
-            if (status == FMT_OK && text.size == 0) {
-                status = p64_refuse(r, P64_R_TOKENIZER_MERGE, (p64_at){at, i, 1, 0},
-                                    "The %s side of merge %u has no bytes", side == 0 ? "left" : "right", i);
+            if (status == FMT_OK && !p64_is_merge_side(text)) {
+                status = p64_refuse(r, P64_R_TOKENIZER_MERGE, (p64_at){at, i, 1, text.size},
+                                    "The %s side of merge %u %s", side == 0 ? "left" : "right", i,
+                                    text.size == 0 ? "has no bytes" : "holds a NUL byte, as a section that was cut does");
             }
         }
     }

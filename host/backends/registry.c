@@ -90,6 +90,11 @@ static int compare_names(const struct dirent **a, const struct dirent **b) {
 
 static void add_folder(registry *reg, const char *folder) {
     struct dirent **names = NULL;
+    for (uint32_t i = 0; i < reg->n_searched; i++) {
+        if (strcmp(reg->searched[i], folder) == 0) {
+            return; /* named twice: the first look was enough */
+        }
+    }
     if (reg->n_searched < sizeof reg->searched / sizeof reg->searched[0]) {
         snprintf(reg->searched[reg->n_searched++], REGISTRY_PATH_SIZE, "%s", folder);
     }
@@ -129,24 +134,52 @@ static void add_folder_list(registry *reg, const char *list) {
     }
 }
 
-/* PROGRAM/../lib/quoin/plugins, which is where both the build tree and an installation have them. */
-static void add_program_folder(registry *reg) {
-    char program[REGISTRY_PATH_SIZE], folder[REGISTRY_PATH_SIZE + 32];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length <= 0) {
-        return;
-    }
-    program[length] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(program, '/');
+/* An address inside whatever file this code was linked into. */
+static const void *own_address(void) {
+    static const char here;
+    return &here;
+}
+
+/* Cuts the last `parts` components off a path; false when it has not so many. */
+static bool cut_path(char *path, int parts) {
+    for (int i = 0; i < parts; i++) {
+        char *slash = strrchr(path, '/');
         if (slash == NULL) {
-            return;
+            return false;
         }
         *slash = '\0';
     }
-    snprintf(folder, sizeof folder, "%s/%s", program, QUOIN_PLUGIN_SUBDIR);
-    folder[REGISTRY_PATH_SIZE - 1] = '\0';
-    add_folder(reg, folder);
+    return true;
+}
+
+static void add_below(registry *reg, const char *base, const char *relative) {
+    char folder[REGISTRY_PATH_SIZE];
+    if ((size_t)snprintf(folder, sizeof folder, "%s/%s", base, relative) < sizeof folder) {
+        add_folder(reg, folder);
+    }
+}
+
+/* Where the build tree and an installation have them: below the folder over the program's, or, when this code is a shared library in some
+ * other program, beside the library. */
+static void add_program_folder(registry *reg) {
+    char path[REGISTRY_PATH_SIZE];
+    Dl_info library;
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length > 0) {
+        path[length] = '\0';
+        if (cut_path(path, 2)) {
+            add_below(reg, path, "lib/quoin/plugins");
+            if (strcmp(QUOIN_PLUGIN_SUBDIR, "lib/quoin/plugins") != 0) {
+                add_below(reg, path, QUOIN_PLUGIN_SUBDIR);
+            }
+        }
+    }
+    if (dladdr(own_address(), &library) != 0 && strstr(library.dli_fname, ".so") != NULL) {
+        snprintf(path, sizeof path, "%s", library.dli_fname);
+        if (path[0] == '/' && cut_path(path, 1)) {
+            add_below(reg, path, "quoin/plugins");
+        }
+    }
 }
 
 static void add_environment_folders(registry *reg) {

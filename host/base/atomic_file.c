@@ -1,5 +1,5 @@
 /* atomic_file.c — temporary file in the same folder, sync, rename, sync of the folder. */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _DEFAULT_SOURCE /* madvise, realpath */
 #include "base/atomic_file.h"
 
 #include <errno.h>
@@ -156,6 +156,15 @@ fmt_status atomic_file_map(atomic_file *file, fmt_span *out_span, fmt_diag *diag
     }
     *out_span = (fmt_span){file->map, file->map_size};
     return FMT_OK;
+}
+
+void atomic_file_release(const atomic_file *file, uint64_t offset, uint64_t size) {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t begin = offset / page * page;
+    if (file->map != NULL && offset + size <= file->map_size) {
+        /* A file's pages, shared and clean as far as this process goes: they come back when they are read again. */
+        (void)madvise((uint8_t *)file->map + begin, offset + size - begin, MADV_DONTNEED);
+    }
 }
 
 static void unmap(atomic_file *file) {

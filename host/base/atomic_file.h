@@ -41,6 +41,9 @@ fmt_status atomic_file_write(atomic_file *file, uint64_t offset, const void *dat
 /* Maps what was written so far, read-only, until commit or abort. */
 fmt_status atomic_file_map(atomic_file *file, fmt_span *out_span, fmt_diag *diag);
 
+/* The pages of this part of the mapping are not needed for a while: keeps a check of a large file out of memory. */
+void atomic_file_release(const atomic_file *file, uint64_t offset, uint64_t size);
+
 /* The target is there, complete and on disk, or nothing has changed and the temporary file is gone. */
 fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag);
 

@@ -8,7 +8,7 @@
 #include "common/crc32c.h"
 
 const command *const commands[] = {&command_convert, &command_verify, &command_inspect, &command_run, &command_tokenize,
-                                   &command_backends, NULL};
+                                   &command_backends, &command_bench, NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;

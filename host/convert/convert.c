@@ -39,20 +39,45 @@ static fmt_status write_container(const convert_request *request, p64_plan *plan
     return status;
 }
 
-static fmt_status check_blobs(const convert_request *request, const p64_file *p64, fmt_diag *diag) {
+/* Checksum, then the source's bytes, tensor by tensor: each is in the caches for both, and out of memory after. */
+static fmt_status check_tensors(const convert_request *request, const p64_file *p64, const atomic_file *file,
+                                convert_parity_report *parity, fmt_diag *diag) {
     uint64_t done = 0;
     for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
-        const fmt_status status = p64_check_tensor(p64, i, P64_CHECK_CRC, diag);
+        const p64_tensor t = p64_get_tensor(p64, i);
+        fmt_status status = p64_check_tensor(p64, i, P64_CHECK_CRC, diag);
+        if (status == FMT_OK) {
+            status = convert_parity_tensor(p64, request->gguf, i, parity, diag);
+        }
         if (status != FMT_OK) {
             return status;
         }
-        done += p64_get_tensor(p64, i).blob.size;
+        atomic_file_release(file, t.blob_offset, t.blob.size);
+        if (request->mapping != NULL) {
+            const gguf_tensor *from = convert_find_source(request->gguf, t.source_offset);
+            mapped_file_dont_need(request->mapping, from->at, from->size);
+        }
+        done += t.blob.size;
         if (request->progress != NULL && !request->progress(request->ctx, done, p64->tensor_bytes)) {
             return diag_refuse(diag, FMT_CANCELLED, &rule_cancelled, (diag_place){0, i, p64->tensor_bytes, done},
                                "stopped on request");
         }
     }
     return FMT_OK;
+}
+
+/* There are as many tensors as in the source: the plan took every one, so only a fault of this program could change that. */
+static fmt_status check_parity(const convert_request *request, const p64_file *p64, const atomic_file *file,
+                               convert_parity_report *out_parity, fmt_diag *diag) {
+    convert_parity_report parity = {.n_tensors = p64->header.tensor_count};
+    if (p64->header.tensor_count != request->gguf->n_tensors) {
+        return convert_parity(p64, request->gguf, out_parity, diag);
+    }
+    const fmt_status status = check_tensors(request, p64, file, &parity, diag);
+    if (status == FMT_OK) {
+        *out_parity = parity;
+    }
+    return status;
 }
 
 /* What was written must be what a strict reader accepts (the default mode for the extended profile), and hold the source. */
@@ -75,10 +100,7 @@ static fmt_status check_container(const convert_request *request, atomic_file *f
     }
     status = p64_open(span, mode, scratch, bytes, &p64, NULL, NULL, diag);
     if (status == FMT_OK) {
-        status = check_blobs(request, &p64, diag);
-    }
-    if (status == FMT_OK) {
-        status = convert_parity(&p64, request->gguf, out_parity, diag);
+        status = check_parity(request, &p64, file, out_parity, diag);
     }
     free(scratch);
     return status;
@@ -126,6 +148,7 @@ fmt_status convert_gguf(const convert_request *request, convert_report *out_repo
     uint64_t bytes = 0;
     convert_report report = {0};
     fmt_status status = gguf_source_init(&from, request->gguf, diag);
+    from.mapping = request->mapping;
     if (status == FMT_OK) {
         status = p64_plan_memory(&from.source, &request->options, &bytes, diag);
     }

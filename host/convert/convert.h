@@ -18,6 +18,8 @@
 #include <quoin/gguf.h>
 #include <quoin/p64.h>
 
+#include "base/mapped_file.h"
+
 /* ----------------------------------------------------------------------------------------------------------- gguf_source */
 
 /* An array of strings, walked by index: a step forward is cheap, a step back starts again. */
@@ -31,6 +33,8 @@ typedef struct gguf_source {
     const gguf_file *file;
     p64_source source; /* for p64_plan_make; its ctx is this object, which must not move */
     string_walk tokens, merges;
+    const mapped_file *mapping; /* null, or where the file's bytes lie: what was read is given back to the system */
+    uint64_t read_at, read_size; /* the last read */
 } gguf_source;
 
 /* Fills *out. FMT_BAD_FILE: a key has a value that a container cannot be made of; the diagnosis names it. */
@@ -49,6 +53,13 @@ typedef struct convert_parity_report {
  * byte; and there must be as many. FMT_BAD_FILE: the diagnosis names the first tensor that differs, offset is that of its
  * entry (or of the byte) in the container. */
 fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report, fmt_diag *diag);
+
+/* The same for one tensor, added to *report; n_tensors is not touched, nor is the count of tensors compared. */
+fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index, convert_parity_report *report,
+                                 fmt_diag *diag);
+
+/* The source tensor whose data begin at this offset, or null. */
+const gguf_tensor *convert_find_source(const gguf_file *source, uint64_t offset);
 
 /* ----------------------------------------------------------------------------------------------------------------- facts */
 
@@ -74,6 +85,7 @@ convert_facts_report convert_facts(const gguf_source *source, bool is_extended, 
 
 typedef struct convert_request {
     const gguf_file *gguf;
+    const mapped_file *mapping; /* null, or what the GGUF's span maps: keeps the memory that this needs small */
     const char *output_path;
     p64_write_options options;
     bool is_forced;  /* replace an existing file */

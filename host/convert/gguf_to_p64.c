@@ -9,6 +9,7 @@ typedef unsigned long long ull;
 #define DEFAULT_ROPE_BASE 10000.0f
 #define DEFAULT_BOS 1
 #define DEFAULT_EOS 2
+#define RELEASE_BEHIND (UINT64_C(4) << 20)
 
 static const fmt_rule rule_key = {"convert-key", "5", "a container stores it as an unsigned 32-bit number"};
 static const fmt_rule rule_float = {"convert-key", "5", "a container stores it as a number"};
@@ -349,10 +350,16 @@ static void get_tensor(void *ctx, uint32_t index, p64_source_tensor *out) {
 }
 
 static const uint8_t *get_bytes(void *ctx, uint32_t index, uint64_t offset, uint64_t size, void *room) {
-    const gguf_source *s = ctx;
-    (void)size;
+    gguf_source *s = ctx;
     (void)room;
-    return s->file->span.data + s->file->tensors[index].at + offset;
+    if (s->mapping != NULL) {
+        /* The system maps pages around the one that is asked for, so some behind the last read came back. */
+        const uint64_t begin = s->read_at > RELEASE_BEHIND ? s->read_at - RELEASE_BEHIND : 0;
+        mapped_file_dont_need(s->mapping, begin, s->read_at + s->read_size - begin);
+    }
+    s->read_at = s->file->tensors[index].at + offset;
+    s->read_size = size;
+    return s->file->span.data + s->read_at;
 }
 
 static fmt_str get_token(void *ctx, uint32_t id) {

@@ -11,8 +11,7 @@ static const fmt_rule rule_parity = {"parity", "17", "the container must hold th
 
 enum { P64_ENTRY_BYTES = 64 };
 
-/* The tensor of the source whose data begin there; none begins where another does. */
-static const gguf_tensor *find_by_offset(const gguf_file *source, uint64_t offset) {
+const gguf_tensor *convert_find_source(const gguf_file *source, uint64_t offset) {
     uint64_t low = 0, high = source->n_tensors;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
@@ -59,10 +58,10 @@ static uint64_t compare_bytes(const uint8_t *a, const uint8_t *b, uint64_t size)
     return at;
 }
 
-static fmt_status compare_tensor(const p64_file *p64, const gguf_file *source, uint32_t index, convert_parity_report *report,
+fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index, convert_parity_report *report,
                                  fmt_diag *diag) {
     const p64_tensor t = p64_get_tensor(p64, index);
-    const gguf_tensor *from = find_by_offset(source, t.source_offset);
+    const gguf_tensor *from = convert_find_source(source, t.source_offset);
     const char *difference = find_difference(&t, from);
     char name[DIAG_QUOTE_SIZE];
     if (difference != NULL) {
@@ -93,7 +92,7 @@ fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_
                            "the container has %u tensors, the source %llu", p64->header.tensor_count, (ull)source->n_tensors);
     }
     for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
-        const fmt_status status = compare_tensor(p64, source, i, &report, diag);
+        const fmt_status status = convert_parity_tensor(p64, source, i, &report, diag);
         if (status != FMT_OK) {
             return status;
         }

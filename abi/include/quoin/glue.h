@@ -36,6 +36,10 @@ QN_GLUE qn_status qn_copy_in(void *own, uint32_t own_bytes, uint32_t least_bytes
     if (theirs == NULL) {
         return QN_BAD_ARG;
     }
+#if defined(__GNUC__)
+    /* The compiler may know the object and not that its size member is true; it is not to reason from the one to the other. */
+    __asm__("" : "+r"(theirs));
+#endif
     memcpy(&size, theirs, sizeof size);
     if (size < least_bytes) {
         return QN_BAD_ARG;

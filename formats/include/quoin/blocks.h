@@ -1,7 +1,7 @@
 /* blocks.h — element and quantised block formats: their sizes, and exact scalar conversion to and from f32.
  *
- * The type numbers are those of P64 section 6 (equal to GGML's where GGML has the type). Decoding here is *the definition* of
- * each format: every kernel of every plugin is compared with it. Nothing here is fast on purpose.
+ * The type numbers are those of P64 section 6 (equal to GGML's where GGML has the type). Decoding here is *the
+ * definition* of each format: every kernel of every plugin is compared with it. Nothing here is fast on purpose.
  *
  * Layout words: a row is dims[0] elements, contiguous; rows follow each other without padding. A block type packs
  * `block_elems` consecutive elements of one row into `block_bytes`. Ternary is the exception: one f32 scale, then five
@@ -25,8 +25,9 @@ typedef uint32_t blk_type;
 enum {
     BLK_F32 = 0, BLK_F16 = 1, BLK_Q4_0 = 2, BLK_Q4_1 = 3, BLK_Q5_0 = 6, BLK_Q5_1 = 7, BLK_Q8_0 = 8, BLK_Q8_1 = 9,
     BLK_Q2_K = 10, BLK_Q3_K = 11, BLK_Q4_K = 12, BLK_Q5_K = 13, BLK_Q6_K = 14, BLK_Q8_K = 15,
-    BLK_IQ2_XXS = 16, BLK_IQ2_XS = 17, BLK_IQ3_XXS = 18, BLK_IQ1_S = 19, BLK_IQ4_NL = 20, BLK_IQ3_S = 21, BLK_IQ2_S = 22,
-    BLK_IQ4_XS = 23, BLK_I8 = 24, BLK_I16 = 25, BLK_I32 = 26, BLK_I64 = 27, BLK_F64 = 28, BLK_IQ1_M = 29, BLK_BF16 = 30,
+    BLK_IQ2_XXS = 16, BLK_IQ2_XS = 17, BLK_IQ3_XXS = 18, BLK_IQ1_S = 19, BLK_IQ4_NL = 20, BLK_IQ3_S = 21,
+    BLK_IQ2_S = 22, BLK_IQ4_XS = 23, BLK_I8 = 24, BLK_I16 = 25, BLK_I32 = 26, BLK_I64 = 27, BLK_F64 = 28,
+    BLK_IQ1_M = 29, BLK_BF16 = 30,
     BLK_TQ1_0 = 34, BLK_TQ2_0 = 35, BLK_MXFP4 = 39, BLK_Q4_K_SOA = 112, BLK_TERNARY = 1158
 };
 
@@ -65,17 +66,20 @@ fmt_status blk_decode(blk_type type, const void *tensor, uint64_t first, uint64_
 
 /* Encodes `count` elements (a multiple of block_elems, except ternary: the whole tensor at once) into `out`.
  * Rules: P64 section 14 for F16, BF16, Q4_0, Q4_K_SOA (from f32, the direct quantiser) and ternary; halves are rounded to
- * nearest even. Q8_0 and Q4_1 have one scale rule; Q4_K and Q6_K are searched for (about 0.1 to 0.2 us an element).
- * FMT_LIMIT: a value or scale is not a finite number of the target type; *out_index (may be null) tells the element, for
- * block types the first one of its block. `out` is then partly written. FMT_BAD_ARG: count. FMT_UNSUPPORTED: no encoder. */
+ * nearest even. Q8_0 and Q4_1 have one scale rule; Q4_K and Q6_K are searched for (tenths of a microsecond an
+ * element).
+ * FMT_LIMIT: a value or scale is not a finite number of the target type; *out_index (may be null) tells the element,
+ * for block types the first one of its block. `out` is then partly written. FMT_BAD_ARG: count. FMT_UNSUPPORTED: no
+ * encoder. */
 fmt_status blk_encode(blk_type type, const float *values, uint64_t count, void *out, uint64_t *out_index);
 
 /* Rearranges `count` Q4_K elements into Q4_K_SOA (P64 14.1). FMT_LIMIT as blk_encode: the tensor must stay Q4_K. */
 fmt_status blk_q4_k_to_soa(const void *q4_k, uint64_t count, void *out_soa, uint64_t *out_index);
 
-/* Finds the first element that is not finite: for float types the element itself, for block types a block whose scale (or
- * minimum) is not finite (MXFP4: scale byte 255; ternary: its one scale, index 0). Integer types and unknown types never have
- * one; types without decoder do. `first`/`count` as in blk_decode. Runs at about the speed of memory.
+/* Finds the first element that is not finite: for float types the element itself, for block types a block whose scale
+ * (or minimum) is not finite (MXFP4: scale byte 255; ternary: its one scale, index 0). Integer types and unknown
+ * types never have one; types without decoder do. `first`/`count` as in blk_decode. Runs at about the speed of
+ * memory.
  * True when found; *out_index is its element number (the first of its block), otherwise untouched. */
 bool blk_find_nonfinite(blk_type type, const void *tensor, uint64_t first, uint64_t count, uint64_t *out_index);
 

@@ -66,7 +66,8 @@ bool golden_next(golden_file *file, golden_record *out_record) {
     }
     memcpy(bytes, head + HEAD_BYTES + 4 * (size_t)n_elems, n_bytes);
     const uint8_t *foot = head + whole - FOOT_BYTES;
-    *out_record = (golden_record){load_u32(head), n_elems, n_bytes, elems, bytes, load_double(foot), load_double(foot + 8)};
+    *out_record = (golden_record){load_u32(head), n_elems, n_bytes, elems, bytes, load_double(foot),
+                                  load_double(foot + 8)};
     file->at += whole;
     return true;
 }

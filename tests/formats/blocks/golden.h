@@ -29,8 +29,9 @@ typedef struct golden_record {
 /* Opens golden/NAME beside this file; fails the test when it cannot be read. */
 golden_file golden_open(const char *name);
 
-/* The next record; false at the end. Fails the test when the file is cut off. The record's elements and bytes are copied
- * to memory of their own that the next call or golden_close gives back, so that a sanitizer sees every overrun. */
+/* The next record; false at the end. Fails the test when the file is cut off. The record's elements and bytes are
+ * copied to memory of their own that the next call or golden_close gives back, so that a sanitizer sees every
+ * overrun. */
 bool golden_next(golden_file *file, golden_record *out_record);
 
 void golden_close(golden_file *file);

@@ -3,8 +3,8 @@
 
 Usage: make_golden.py P64_VECTORS_PY LIBGGML_BASE_SO
 
-Needs PyPI numpy and gguf (0.19.0 was used), the script p64_vectors.py that stands beside the P64 standard's test vectors, and
-the shared library libggml-base.so of PyPI llama-cpp-python (0.3.36 was used). The tests need none of them.
+Needs PyPI numpy and gguf (0.19.0 was used), the script p64_vectors.py that stands beside the P64 standard's test
+vectors, and the shared library libggml-base.so of PyPI llama-cpp-python (0.3.36 was used). The tests need none of them.
 
 Each file is a row of records, little-endian: u32 type, u32 origin, u32 n_elems, u32 n_bytes, f32 elements[n_elems],
 u8 bytes[n_bytes], f64 weighted error, f64 plain error (both 0 but in encode_error.bin).
@@ -95,9 +95,7 @@ def layout_ternary(data, n):
 
 def ggml_decode(lib, name, data, n):
     out = np.empty(n, f32)
-    name = {"Q4_0": "q4_0", "Q4_1": "q4_1", "Q5_0": "q5_0", "Q5_1": "q5_1", "Q8_0": "q8_0", "IQ4_NL": "iq4_nl",
-            "IQ4_XS": "iq4_xs", "MXFP4": "mxfp4", "TQ1_0": "tq1_0", "TQ2_0": "tq2_0"}.get(name, name[0].lower() + name[1:])
-    call = getattr(lib, "dequantize_row_" + name)
+    call = getattr(lib, "dequantize_row_" + (name[0].lower() + name[1:] if name.endswith("_K") else name.lower()))
     call(ctypes.c_char_p(data), out.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(n))
     return out
 
@@ -129,7 +127,8 @@ def decode_records(rng, lib, vectors):
     yield record(int(T.BF16), 0, dequantize(bf16.view(np.uint8), T.BF16), bf16.tobytes())
     for kind, dtype in [(T.I8, np.int8), (T.I16, np.int16), (T.I32, np.int32), (T.I64, np.int64)]:
         ends = np.iinfo(dtype)
-        whole = np.concatenate([rng.integers(ends.min, ends.max, 100, dtype, True), np.array([ends.min, -1, 0, ends.max], dtype)])
+        whole = np.concatenate([rng.integers(ends.min, ends.max, 100, dtype, True),
+                                np.array([ends.min, -1, 0, ends.max], dtype)])
         yield record(int(kind), 1, whole.astype(f32), whole.tobytes())
 
 
@@ -154,9 +153,10 @@ def awkward_blocks(rng, elems):
 
 
 def encode_records(rng, lib, vectors):
+    edges = [65504.0, 65519.996, -65519.996, 0.0, -0.0, 2.0 ** -25, 1.5 * 2.0 ** -25, 2.0 ** -24 * 1.5,
+             2.0 ** -24 * 2.5, 1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11]
     some = np.concatenate([rng.normal(size=300), rng.normal(size=300) * 1e-5, rng.normal(size=100) * 1e-7,
-                           rng.normal(size=100) * 1e4, [65504.0, 65519.996, -65519.996, 0.0, -0.0, 2.0 ** -25, 1.5 * 2.0 ** -25,
-                                                        2.0 ** -24 * 1.5, 2.0 ** -24 * 2.5, 1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11]]).astype(f32)
+                           rng.normal(size=100) * 1e4, edges]).astype(f32)
     some = some[np.abs(some) < 65520]
     yield record(int(T.F16), 1, some, some.astype(np.float16).tobytes())
     wide = (rng.normal(size=400) * 10.0 ** rng.integers(-38, 37, 400)).astype(f32)
@@ -170,8 +170,11 @@ def encode_records(rng, lib, vectors):
     yield record(int(T.Q8_0), 0, rows, q8)
     yield record(int(T.Q4_0), 2, rows, b"".join(vectors.q4_0_block([float(x) for x in row]) for row in rows))
 
-    rows = np.array([row for row in awkward_blocks(rng, 256)
-                     if all(abs(sub.max() - sub.min()) == 0 or (sub.max() - sub.min()) / 15 > 2.0 ** -24 for sub in row.reshape(8, 32))])
+    def has_scales(row):
+        """The vectors' encoder divides by the rounded scale, so it must not round to zero."""
+        widths = np.ptp(row.reshape(8, 32), axis=1)
+        return all((widths == 0) | (widths / 15 > 2.0 ** -24))
+    rows = np.array([row for row in awkward_blocks(rng, 256) if has_scales(row)])
     yield record(SOA, 2, rows, b"".join(vectors.soa_requant([float(x) for x in row]) for row in rows))
     for n in (1, 4, 5, 6, 256, 1000):
         w = (rng.standard_t(3, size=n) * 0.05).astype(f32)
@@ -181,7 +184,7 @@ def encode_records(rng, lib, vectors):
 # ------------------------------------------------------------------------------------------------ encode, by error
 
 def weigh(name, x):
-    """The weights that the error is measured with: those that ggml's own search uses when it has no importance matrix."""
+    """The weights of the error: those that ggml's own search uses when it has no importance matrix."""
     x = x.astype(np.float64)
     if name == "Q4_K":
         rms = np.sqrt((x.reshape(-1, 32) ** 2).mean(axis=1, keepdims=True))
@@ -210,7 +213,8 @@ def error_records(rng, lib):
                                            ctypes.c_int64(x.size // 256), ctypes.c_int64(256), None)
             assert done == size
             miss = x.astype(np.float64) - dequantize(np.frombuffer(data.raw, np.uint8), T[name]).astype(np.float64)
-            yield record(int(T[name]), 3, x, b"", float((weigh(name, x) * miss * miss).sum()), float((miss * miss).sum()))
+            weighted, plain = (weigh(name, x) * miss * miss).sum(), (miss * miss).sum()
+            yield record(int(T[name]), 3, x, b"", float(weighted), float(plain))
 
 
 def main():

@@ -1,10 +1,10 @@
 /* test_blk_decode.c — every decoder, bit for bit, against golden/decode.bin.
  *
- * make_golden.py made that file. The values of Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS,
- * TQ1_0, TQ2_0, MXFP4 and BF16 come from PyPI gguf's dequantize; when they were made, ggml's own C decoders (called through
- * PyPI llama-cpp-python) gave the same bits for all of these but BF16, so no order of roundings is in doubt. The values of
- * F16, F32, F64, the integers, Q8_1, Q8_K (equal to ggml's C too), Q4_K_SOA and ternary come from numpy, written from the
- * layout alone.
+ * make_golden.py made that file. The values of Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL,
+ * IQ4_XS, TQ1_0, TQ2_0, MXFP4 and BF16 come from PyPI gguf's dequantize; when they were made, ggml's own C decoders
+ * (called through PyPI llama-cpp-python) gave the same bits for all of these but BF16, so no order of roundings is in
+ * doubt. The values of F16, F32, F64, the integers, Q8_1, Q8_K (equal to ggml's C too), Q4_K_SOA and ternary come
+ * from numpy, written from the layout alone.
  */
 #include "golden.h"
 

@@ -1,10 +1,11 @@
-/* test_blk_encode.c — encoders: F16, BF16, Q8_0, Q4_0, Q4_K_SOA and ternary bit for bit against golden/encode.bin, Q4_1, Q4_K
- * and Q6_K by their error against golden/encode_error.bin.
+/* test_blk_encode.c — encoders: F16, BF16, Q8_0, Q4_0, Q4_K_SOA and ternary bit for bit against golden/encode.bin,
+ * Q4_1, Q4_K and Q6_K by their error against golden/encode_error.bin.
  *
  * make_golden.py made both files: F16 with numpy, BF16 and Q8_0 with PyPI gguf (Q8_0 equal to ggml's C code), Q4_0,
- * Q4_K_SOA and ternary with the encoder of the P64 standard's test vectors. The errors are those of ggml's own quantiser
- * without importance matrix, called through PyPI llama-cpp-python. An error is the sum of w * (x - decoded)^2 with
- * w = 1 for Q4_1, w = |x| + rms of the sub-block of 32 for Q4_K, w = x^2 for Q6_K: what ggml's own search minimises.
+ * Q4_K_SOA and ternary with the encoder of the P64 standard's test vectors. The errors are those of ggml's own
+ * quantiser without importance matrix, called through PyPI llama-cpp-python. An error is the sum of w * (x -
+ * decoded)^2 with w = 1 for Q4_1, w = |x| + rms of the sub-block of 32 for Q4_K, w = x^2 for Q6_K: what ggml's own
+ * search minimises.
  */
 #include "golden.h"
 
@@ -32,7 +33,8 @@ static void exact_types_encode_to_the_golden_bytes(void **state) {
         assert_int_equal(blk_encode(record.type, record.elems, record.n_elems, bytes, NULL), FMT_OK);
         for (uint32_t i = 0; i < record.n_bytes; i++) {
             if (bytes[i] != record.bytes[i]) {
-                fail_msg("%s byte %u is %02x, not %02x", golden_type_name(record.type), (unsigned)i, bytes[i], record.bytes[i]);
+                fail_msg("%s byte %u is %02x, not %02x", golden_type_name(record.type), (unsigned)i, bytes[i],
+                         record.bytes[i]);
             }
         }
         free(bytes);
@@ -91,7 +93,8 @@ static void searched_types_err_at_most_2_percent_more_than_ggml(void **state) {
     for (; golden_next(&file, &record); n_records++) {
         const double ratio = measure_error(&record, true) / record.weighted_error;
         print_message("           %-5s input %u: weighted error %.4f of ggml's, plain error %.4f\n",
-                      golden_type_name(record.type), n_records / 3, ratio, measure_error(&record, false) / record.plain_error);
+                      golden_type_name(record.type), n_records / 3, ratio,
+                      measure_error(&record, false) / record.plain_error);
         assert_true(ratio <= 1.02);
     }
     assert_int_equal(n_records, 18);
@@ -147,7 +150,8 @@ static void scale_beyond_a_half_is_refused_and_the_largest_below_is_not(void **s
         assert_int_equal(index, 7);
         values[300] = rows[i].exceeds;
         assert_int_equal(blk_encode(rows[i].type, values, 512, out, &index), FMT_LIMIT);
-        assert_int_equal(index, 300 / blk_get_info(rows[i].type)->block_elems * blk_get_info(rows[i].type)->block_elems);
+        const uint32_t elems = blk_get_info(rows[i].type)->block_elems;
+        assert_int_equal(index, 300 / elems * elems);
     }
 }
 

@@ -83,7 +83,8 @@ static void every_bfloat_has_its_value_and_rounding_goes_to_the_nearest_even(voi
             assert_int_equal(blk_f32_to_bf16(to_float(i << 16 | 0x8001)), bf16 + 1);
         }
     }
-    assert_int_equal(blk_f32_to_bf16(to_float(0x7F800001u)), 0x7FC0); /* a NaN whose upper bits alone would be infinity */
+    /* A NaN whose upper bits alone would be infinity. */
+    assert_int_equal(blk_f32_to_bf16(to_float(0x7F800001u)), 0x7FC0);
 }
 
 int main(void) {

@@ -106,8 +106,9 @@ static void tensors_have_their_size_or_a_reason(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint64_t exact = 42;
         uint64_t padded = 42;
-        assert_int_equal(blk_tensor_bytes(sizes[i].type, sizes[i].rank, sizes[i].dims, &exact), sizes[i].exact);
-        assert_int_equal(blk_tensor_bytes_padded(sizes[i].type, sizes[i].rank, sizes[i].dims, &padded), sizes[i].padded);
+        const uint64_t *dims = sizes[i].dims;
+        assert_int_equal(blk_tensor_bytes(sizes[i].type, sizes[i].rank, dims, &exact), sizes[i].exact);
+        assert_int_equal(blk_tensor_bytes_padded(sizes[i].type, sizes[i].rank, dims, &padded), sizes[i].padded);
         assert_true(exact == (sizes[i].exact == FMT_OK ? sizes[i].bytes : 42));
         assert_true(padded == (sizes[i].padded == FMT_OK ? sizes[i].bytes : 42));
     }

@@ -286,18 +286,24 @@ static void nan_is_refused_for_ternary_and_keeps_the_tensor_for_q4_0(void **stat
 }
 
 static void a_scale_beyond_f16_keeps_the_tensor(void **state) {
+    static const struct {
+        float value;
+        uint32_t n_kept;
+    } rows[] = {{1e9f, 1}, {524160.0f, 1}, {-524160.0f, 1}, {524159.0f, 0}, {-524159.0f, 0}, {0.5f, 0}};
     const p64_write_options options = {.page_log2 = 12, .form = P64_FORM_FFN_Q4_0};
-    model m;
-    outcome o;
     (void)state;
-    make_ffn_model(&m, 1e9f, NULL);
-    convert_model(&m, &options, 0, &o);
-    assert_converted(&o);
-    assert_int_equal(o.plan.n_kept, 1);
-    assert_int_equal(o.plan.n_converted, 0);
-    assert_int_equal(o.note.got, 32); /* the first element of its block */
-    free_outcome(&o);
-    free_model(&m);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        model m;
+        outcome o;
+        make_ffn_model(&m, rows[i].value, NULL);
+        convert_model(&m, &options, 0, &o);
+        assert_converted(&o);
+        assert_int_equal(o.plan.n_kept, rows[i].n_kept);
+        assert_int_equal(o.plan.n_converted, 1 - rows[i].n_kept);
+        assert_int_equal(rows[i].n_kept == 0 ? 32 : o.note.got, 32); /* the first element of its block */
+        free_outcome(&o);
+        free_model(&m);
+    }
 }
 
 static void a_merge_without_two_sides_is_refused_by_its_number(void **state) {

@@ -1,0 +1,234 @@
+/* cpu_attention.c — how attention is dealt out.
+ *
+ * Few tokens: an item is one head of one token over one part of its cells (at most CPU_CHUNK_CELLS, in the order of its spans);
+ * neighbouring heads of a worker that share a K/V head are done in one go. Parts are merged in order, so that the result does
+ * not depend on the number of workers. Many tokens: an item is one K/V head and a tile of tokens, over all cells in chunks.
+ */
+#include <string.h>
+
+#include <quoin/glue.h>
+
+#include "cpu_internal.h"
+
+/* Walks through the cells of a sequence whose positions lie in [low, high]. */
+typedef struct cell_walk {
+    const qn_span *span, *end;
+    uint32_t taken;          /* cells of *span that were given out or passed over */
+    int64_t low, high;
+} cell_walk;
+
+static uint32_t sequence_of(const cpu_run *run, uint32_t token) {
+    return run->step->sequences == NULL ? 0 : run->step->sequences[token];
+}
+
+static cell_walk begin_walk(const cpu_run *run, uint32_t group, uint32_t token, int32_t low_position, int32_t high, uint32_t window) {
+    const qn_placement *const placement = cpu_placement(run, group);
+    const uint32_t sequence = sequence_of(run, token);
+    cell_walk walk = {placement->spans + placement->span_at[sequence], placement->spans + placement->span_at[sequence + 1], 0,
+                      window == 0 ? 0 : (int64_t)low_position - window + 1, high};
+    return walk;
+}
+
+/* The next run of visible cells, at most `most` of them. False at the end. */
+static bool next_cells(cell_walk *walk, uint32_t most, cpu_cells *out) {
+    for (; walk->span < walk->end; walk->span++, walk->taken = 0) {
+        const qn_span *const span = walk->span;
+        int64_t first = span->first_position + (int64_t)walk->taken;
+        int64_t last = span->first_position + (int64_t)span->n_cells - 1;
+        first = first < walk->low ? walk->low : first;
+        last = last > walk->high ? walk->high : last;
+        if (first > last) {
+            continue;
+        }
+        const int64_t n = last - first + 1 < most ? last - first + 1 : most;
+        out->first = span->first_cell + (uint32_t)(first - span->first_position);
+        out->n = (uint32_t)n;
+        out->position = (int32_t)first;
+        walk->taken = (uint32_t)(first - span->first_position + n);
+        return true;
+    }
+    return false;
+}
+
+/* Passes over `skip` cells, then fills ranges with the next CPU_CHUNK_CELLS of them; returns how many ranges. */
+static uint32_t take_chunk(cell_walk *walk, uint64_t skip, cpu_cells *ranges) {
+    uint32_t n = 0;
+    uint32_t room = CPU_CHUNK_CELLS;
+    cpu_cells cells;
+    while (skip > 0 && next_cells(walk, skip < UINT32_MAX ? (uint32_t)skip : UINT32_MAX, &cells)) {
+        skip -= cells.n;
+    }
+    while (room > 0 && next_cells(walk, room, &ranges[n])) {
+        room -= ranges[n++].n;
+    }
+    return n;
+}
+
+static uint64_t count_cells(cell_walk walk) {
+    uint64_t n = 0;
+    cpu_cells cells;
+    while (next_cells(&walk, UINT32_MAX, &cells)) {
+        n += cells.n;
+    }
+    return n;
+}
+
+static uint32_t group_of(const cpu_run *run, const cpu_op *op) {
+    return qn_program_buffer(run->prog->program, op->in[1])->group;
+}
+
+static cell_walk walk_token(const cpu_run *run, const cpu_op *op, uint32_t token) {
+    const int32_t position = run->step->positions[token];
+    return begin_walk(run, group_of(run, op), token, position, position, op->attrs.attention.window);
+}
+
+/* Parts of the token that sees most cells. */
+static uint32_t count_parts(const cpu_run *run, const cpu_op *op) {
+    uint64_t most = 1;
+    for (uint32_t t = 0; t < run->n_tokens; t++) {
+        const uint64_t cells = count_cells(walk_token(run, op, t));
+        most = cells > most ? cells : most;
+    }
+    return (uint32_t)((most + CPU_CHUNK_CELLS - 1) / CPU_CHUNK_CELLS);
+}
+
+bool cpu_attention_is_split(const cpu_run *run, const cpu_stage *stage) {
+    return run->n_tokens <= CPU_FEW_TOKENS && count_parts(run, &run->prog->ops[stage->op]) > 1;
+}
+
+static size_t element_bytes(qn_format format) {
+    return format == QN_FORMAT_F32 ? 4 : 2;
+}
+
+static cpu_kv make_kv(const cpu_run *run, const cpu_op *op, uint32_t kv_head) {
+    const qn_attention_attrs *const a = &op->attrs.attention;
+    const qn_buffer *const k = qn_program_buffer(run->prog->program, op->in[1]);
+    const qn_buffer *const v = qn_program_buffer(run->prog->program, op->in[2]);
+    cpu_kv kv = {.k_stride = k->dims[0], .v_stride = v->dims[0], .k_format = k->format, .v_format = v->format,
+                 .head_dim = a->head_dim, .value_dim = a->value_dim, .scale = a->scale, .softcap = a->softcap};
+    kv.k = (const uint8_t *)run->session->states[op->in[1]] + (size_t)kv_head * a->head_dim * element_bytes(k->format);
+    kv.v = (const uint8_t *)run->session->states[op->in[2]] + (size_t)kv_head * a->value_dim * element_bytes(v->format);
+    return kv;
+}
+
+/* Storage of split attention: sums [token][part][head][value_dim], then stats [token][part][head][2]. */
+typedef struct part_store {
+    float *sums, *stats;
+    uint32_t n_parts;
+} part_store;
+
+static part_store find_parts(const cpu_run *run, const cpu_op *op, uint32_t n_parts) {
+    const qn_attention_attrs *const a = &op->attrs.attention;
+    part_store store = {run->session->parts, NULL, n_parts};
+    store.stats = store.sums + (size_t)run->n_tokens * n_parts * a->n_head * a->value_dim;
+    return store;
+}
+
+static void merge_head(const cpu_run *run, const cpu_op *op, const part_store *store, uint32_t token, uint32_t head, float *y) {
+    const qn_attention_attrs *const a = &op->attrs.attention;
+    const size_t at = (size_t)token * store->n_parts * a->n_head + head;
+    run->kernels->attend_merge(store->sums + at * a->value_dim, (uint64_t)a->n_head * a->value_dim, store->stats + 2 * at,
+                               2 * (uint64_t)a->n_head, store->n_parts, a->value_dim,
+                               y + ((size_t)token * a->n_head + head) * a->value_dim);
+}
+
+static void run_few(const cpu_run *run, const cpu_op *op, uint32_t worker, uint32_t n_workers) {
+    const qn_attention_attrs *const a = &op->attrs.attention;
+    const uint32_t heads_per_kv = a->n_head / a->n_kv_head;
+    const part_store store = find_parts(run, op, count_parts(run, op));
+    const float *const q = cpu_locate(run, op->in[0], worker);
+    float *const y = cpu_locate(run, op->out, worker);
+    cpu_cells *const ranges = run->session->ranges + (size_t)worker * CPU_CHUNK_CELLS;
+    void *const scratch = run->session->scratch + worker * run->prog->scratch_bytes;
+    uint64_t item;
+    uint64_t last;
+    cpu_share((uint64_t)run->n_tokens * store.n_parts * a->n_head, worker, n_workers, &item, &last);
+    while (item < last) {
+        const uint32_t head = (uint32_t)(item % a->n_head);
+        const uint64_t row = item / a->n_head;
+        const uint32_t token = (uint32_t)(row / store.n_parts);
+        const uint32_t left = heads_per_kv - head % heads_per_kv;
+        const uint32_t n_heads = last - item < left ? (uint32_t)(last - item) : left;
+        const cpu_kv kv = make_kv(run, op, head / heads_per_kv);
+        cell_walk walk = walk_token(run, op, token);
+        const uint32_t n_ranges = take_chunk(&walk, row % store.n_parts * CPU_CHUNK_CELLS, ranges);
+        run->kernels->attend_few(&kv, q + ((size_t)token * a->n_head + head) * a->head_dim, n_heads, ranges, n_ranges,
+                                 store.sums + item * a->value_dim, store.stats + 2 * item, scratch);
+        for (uint32_t h = head; store.n_parts == 1 && h < head + n_heads; h++) {
+            merge_head(run, op, &store, token, h, y);
+        }
+        item += n_heads;
+    }
+}
+
+/* Tokens [first, last) of one sequence, against one K/V head. */
+static void run_tile(const cpu_run *run, const cpu_op *op, uint32_t kv_head, uint32_t first, uint32_t last, uint32_t worker) {
+    const qn_attention_attrs *const a = &op->attrs.attention;
+    const cpu_kv kv = make_kv(run, op, kv_head);
+    cpu_query_tile tile = {.n_tokens = last - first, .n_heads = a->n_head / a->n_kv_head, .window = a->window,
+                           .positions = run->step->positions + first};
+    tile.q_stride = (uint64_t)a->n_head * a->head_dim;
+    tile.y_stride = (uint64_t)a->n_head * a->value_dim;
+    tile.q = (const float *)cpu_locate(run, op->in[0], worker) + first * tile.q_stride + (size_t)kv_head * tile.n_heads * a->head_dim;
+    tile.y = (float *)cpu_locate(run, op->out, worker) + first * tile.y_stride + (size_t)kv_head * tile.n_heads * a->value_dim;
+    int32_t low = tile.positions[0];
+    int32_t high = low;
+    for (uint32_t t = 1; t < tile.n_tokens; t++) {
+        low = tile.positions[t] < low ? tile.positions[t] : low;
+        high = tile.positions[t] > high ? tile.positions[t] : high;
+    }
+    cell_walk walk = begin_walk(run, group_of(run, op), first, low, high, a->window);
+    cpu_cells *const ranges = run->session->ranges + (size_t)worker * CPU_CHUNK_CELLS;
+    uint64_t left = count_cells(walk);
+    tile.is_first = true;
+    do {
+        const uint32_t n_ranges = take_chunk(&walk, 0, ranges);
+        left -= left < CPU_CHUNK_CELLS ? left : CPU_CHUNK_CELLS;
+        tile.is_last = left == 0;
+        run->kernels->attend_tile(&kv, &tile, ranges, n_ranges, run->session->scratch + worker * run->prog->scratch_bytes);
+        tile.is_first = false;
+    } while (!tile.is_last);
+}
+
+static void run_tiles(const cpu_run *run, const cpu_op *op, uint32_t worker, uint32_t n_workers) {
+    const uint32_t n_kv_head = op->attrs.attention.n_kv_head;
+    const uint32_t n_tiles = (run->n_tokens + CPU_TILE_TOKENS - 1) / CPU_TILE_TOKENS;
+    for (uint32_t item = 0; item < n_tiles * n_kv_head; item++) {
+        const uint32_t turn = item % (2 * n_workers); /* there and back: later tiles see more cells */
+        if ((turn < n_workers ? turn : 2 * n_workers - 1 - turn) != worker) {
+            continue;
+        }
+        uint32_t first = item / n_kv_head * CPU_TILE_TOKENS;
+        const uint32_t end = first + CPU_TILE_TOKENS < run->n_tokens ? first + CPU_TILE_TOKENS : run->n_tokens;
+        while (first < end) {
+            uint32_t last = first + 1;
+            while (last < end && sequence_of(run, last) == sequence_of(run, first)) {
+                last++;
+            }
+            run_tile(run, op, item % n_kv_head, first, last, worker);
+            first = last;
+        }
+    }
+}
+
+void cpu_run_attention(const cpu_run *run, const cpu_stage *stage, uint32_t worker, uint32_t n_workers) {
+    const cpu_op *const op = &run->prog->ops[stage->op];
+    if (run->n_tokens <= CPU_FEW_TOKENS) {
+        run_few(run, op, worker, n_workers);
+    } else {
+        run_tiles(run, op, worker, n_workers);
+    }
+}
+
+void cpu_run_merge(const cpu_run *run, const cpu_stage *stage, uint32_t worker, uint32_t n_workers) {
+    const cpu_op *const op = &run->prog->ops[stage->op];
+    const part_store store = find_parts(run, op, count_parts(run, op));
+    float *const y = cpu_locate(run, op->out, worker);
+    uint64_t item;
+    uint64_t last;
+    cpu_share((uint64_t)run->n_tokens * op->attrs.attention.n_head, worker, n_workers, &item, &last);
+    for (; item < last; item++) {
+        merge_head(run, op, &store, (uint32_t)(item / op->attrs.attention.n_head),
+                   (uint32_t)(item % op->attrs.attention.n_head), y);
+    }
+}

@@ -1,0 +1,233 @@
+/* cpu_ops.h — what the kernels work on, and the dispatch table that holds one variant of each.
+ *
+ * Two forms of a weight matrix W [N][K]:
+ *
+ *   panels   quantised formats, rearranged at bind time so that one vector load feeds sixteen rows. Sixteen rows make a panel,
+ *            32 elements of K a block; inside a block element k of row r lies at byte 4 r + k % 4 of vector k / 4:
+ *
+ *              panel: | d | minima | 6- or 8-bit scales | quants: block 0, block 1, … | further bits: block 0, … |
+ *
+ *            every section begins at a multiple of 64 bytes. Quants are 4 bits (vectors 0..3 in the low nibbles, 4..7 in the
+ *            high ones), 8 bits (offset by 128), or 2 bits; the fifth bit, or the fifth and sixth, follow in their own section.
+ *            Rows beyond N and elements beyond K hold zero scales, or digits that decode to zero.
+ *   rows     every other format, read in place: rows of K elements, one after the other.
+ *
+ * Activations of class ACT8 are rows of blocks of 32: signed bytes, a scale each, and sums that fold zero points and minima.
+ *
+ * Kernels are pure: they read what they are given, write their output only, allocate nothing and know no threads.
+ */
+#ifndef CPU_OPS_H
+#define CPU_OPS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <quoin/ops.h>
+
+enum { CPU_PANEL_ROWS = 16, CPU_BLOCK = 32, CPU_SUPER = 256 };
+
+/* How the scales of a panel format are stored. */
+enum {
+    CPU_SCALE_HALF = 1,      /* f16 d per block */
+    CPU_SCALE_HALF_MIN = 2,  /* f16 d and f16 minimum per block */
+    CPU_SCALE_SUPER_MIN = 3, /* f16 d and dmin per 256, 6-bit scale and minimum per block */
+    CPU_SCALE_SUPER_16 = 4,  /* f16 d per 256, signed 8-bit scale per 16 elements */
+    CPU_SCALE_ONE = 5        /* one f32 for the whole tensor */
+};
+
+/* Facts of a format that is kept as panels: value = d * (q - 2^zero_shift) + min_sign * minimum; zero_shift 31 means 0. */
+typedef struct cpu_panel_kind {
+    qn_format format;
+    uint32_t bits;       /* of a quant: 2, 4, 5, 6 or 8 */
+    uint32_t scales;     /* CPU_SCALE_* */
+    uint32_t zero_shift;
+    int32_t min_sign;    /* +1, -1, or 0 without minima */
+} cpu_panel_kind;
+
+/* CPU_PANEL_FORMATS(X): X(format, kernel name, bits, scales, zero_shift, min_sign) */
+#define CPU_NO_ZERO 31
+#define CPU_PANEL_FORMATS(X)                                     \
+    X(Q4_0, q4_0, 4, CPU_SCALE_HALF, 3, 0)                       \
+    X(Q5_0, q5_0, 5, CPU_SCALE_HALF, 4, 0)                       \
+    X(Q8_0, q8_0, 8, CPU_SCALE_HALF, 7, 0)                       \
+    X(Q4_1, q4_1, 4, CPU_SCALE_HALF_MIN, CPU_NO_ZERO, 1)         \
+    X(Q5_1, q5_1, 5, CPU_SCALE_HALF_MIN, CPU_NO_ZERO, 1)         \
+    X(Q4_K_SOA, q4_k_soa, 4, CPU_SCALE_HALF_MIN, CPU_NO_ZERO, -1) \
+    X(Q4_K, q4_k, 4, CPU_SCALE_SUPER_MIN, CPU_NO_ZERO, -1)       \
+    X(Q5_K, q5_k, 5, CPU_SCALE_SUPER_MIN, CPU_NO_ZERO, -1)       \
+    X(Q6_K, q6_k, 6, CPU_SCALE_SUPER_16, 5, 0)                   \
+    X(TERNARY, ternary, 2, CPU_SCALE_ONE, 0, 0)
+
+enum {
+#define X(FORMAT, name, bits, scales, zero, sign) CPU_PANEL_##FORMAT,
+    CPU_PANEL_FORMATS(X)
+#undef X
+    CPU_N_PANEL_FORMATS
+};
+
+/* A weight matrix as panels. Offsets are bytes from the start of a panel; 0 where the section does not exist. */
+typedef struct cpu_panels {
+    uint32_t kind;           /* CPU_PANEL_* */
+    uint32_t n_rows;         /* N */
+    uint32_t n_cols;         /* K */
+    uint32_t n_panels;       /* ceil(N / 16) */
+    uint32_t n_blocks;       /* ceil(K / 32) */
+    uint32_t min_at;         /* minima: f16 [blocks or superblocks][16]; d stands at 0 in the same shape */
+    uint32_t sub_at;         /* u8 or i8 [blocks][16], or [2 * blocks][16] */
+    uint32_t submin_at;      /* u8 [blocks][16] */
+    uint32_t quants_at;
+    uint32_t high_at;
+    uint64_t panel_bytes;    /* a multiple of 64 */
+    float scale;             /* CPU_SCALE_ONE */
+    const uint8_t *data;     /* [n_panels] panels, 64-byte aligned */
+} cpu_panels;
+
+/* A weight matrix read in place. */
+typedef struct cpu_rows {
+    qn_format format;
+    uint32_t n_rows, n_cols;
+    uint64_t row_bytes;      /* F32, F16, BF16 */
+    uint64_t first_element;  /* of the tensor at `data` */
+    const uint8_t *data;
+} cpu_rows;
+
+/* Output of a matrix product: y[t] of token t begins at y + t * stride; bias [N] or null. */
+typedef struct cpu_out {
+    float *y;
+    uint64_t stride;
+    const float *bias;
+} cpu_out;
+
+/* One row of quantised activations. Padding elements up to the block border are zero. */
+typedef struct cpu_act8 {
+    const int8_t *q;         /* [32 * n_blocks] */
+    const float *scale;      /* [n_blocks] */
+    const float *sum;        /* [n_blocks] scale * sum of q */
+    const int32_t *neg;      /* [n_blocks] minus the sum of q */
+    const int32_t *neg16;    /* [2 * n_blocks] the same over halves of 16 */
+} cpu_act8;
+
+static inline uint64_t cpu_act8_stride(uint32_t n_blocks) {
+    return ((uint64_t)n_blocks * (CPU_BLOCK + 4 + 4 + 4 + 8) + 63) / 64 * 64;
+}
+
+static inline cpu_act8 cpu_act8_view(const void *row, uint32_t n_blocks) {
+    const int8_t *const q = (const int8_t *)row;
+    cpu_act8 view;
+    view.q = q;
+    view.scale = (const float *)(const void *)(q + (size_t)n_blocks * CPU_BLOCK);
+    view.sum = view.scale + n_blocks;
+    view.neg = (const int32_t *)(const void *)(view.sum + n_blocks);
+    view.neg16 = view.neg + n_blocks;
+    return view;
+}
+
+/* Consecutive cells that hold consecutive positions, the first of them `position`. */
+typedef struct cpu_cells {
+    uint32_t first, n;
+    int32_t position;
+} cpu_cells;
+
+/* Keys and values of one K/V head: row of cell c begins at base + c * stride elements. */
+typedef struct cpu_kv {
+    const void *k, *v;
+    uint64_t k_stride, v_stride; /* elements */
+    qn_format k_format, v_format; /* F32, F16 or BF16 */
+    uint32_t head_dim, value_dim;
+    float scale, softcap;
+} cpu_kv;
+
+/* Scratch that every worker owns: bytes for a matrix product, and the sizes that its loops are cut into. */
+enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_COLS = 512, CPU_CHUNK_CELLS = 256, CPU_TILE_TOKENS = 32,
+       CPU_FEW_TOKENS = 4 };
+
+/* Scratch bytes per worker for attention: `n_heads` query heads share a K/V head. */
+static inline uint64_t cpu_attention_scratch(uint32_t head_dim, uint32_t value_dim, uint32_t n_heads) {
+    const uint64_t queries = (uint64_t)CPU_TILE_TOKENS * n_heads;
+    return 4u * ((uint64_t)CPU_CHUNK_CELLS * (head_dim + value_dim + 64u) +
+                 queries * (CPU_CHUNK_CELLS + head_dim + value_dim + 64u)) + 8192u;
+}
+
+/* Queries of the batch form of attention: they share one K/V head and one sequence. Cells come in chunks of at most
+ * CPU_CHUNK_CELLS; what is known so far of each query stays in the scratch between the calls. */
+typedef struct cpu_query_tile {
+    const float *q;          /* [n_tokens] rows of [n_heads][head_dim], q_stride elements apart */
+    float *y;                /* [n_tokens] rows of [n_heads][value_dim], y_stride elements apart */
+    uint64_t q_stride, y_stride;
+    uint32_t n_tokens, n_heads;
+    const int32_t *positions; /* [n_tokens] */
+    uint32_t window;         /* 0 = all */
+    bool is_first, is_last;  /* chunk */
+} cpu_query_tile;
+
+typedef void cpu_panel_gemv_fn(const cpu_panels *w, uint32_t first, uint32_t last, const void *act, const cpu_out *out);
+typedef void cpu_panel_gemm_fn(const cpu_panels *w, uint32_t first, uint32_t last, const void *acts, uint64_t act_stride,
+                               uint32_t n_tokens, const cpu_out *out, void *scratch);
+typedef void cpu_panel_gemm_f32_fn(const cpu_panels *w, uint32_t first, uint32_t last, const float *x, uint64_t x_stride,
+                                   uint32_t n_tokens, const cpu_out *out, void *scratch);
+/* Elements [first_col, first_col + count) of a row as f32; for formats that the kernels do not read themselves. */
+typedef void cpu_decode_fn(const cpu_rows *w, uint32_t row, uint32_t first_col, uint32_t count, float *values);
+typedef void cpu_rows_gemv_fn(const cpu_rows *w, uint32_t first_row, uint32_t last_row, const float *x, const cpu_out *out,
+                              cpu_decode_fn *decode, void *scratch);
+/* first and last count panels of sixteen rows. */
+typedef void cpu_rows_gemm_fn(const cpu_rows *w, uint32_t first, uint32_t last, const float *x, uint64_t x_stride,
+                              uint32_t n_tokens, const cpu_out *out, cpu_decode_fn *decode, void *scratch);
+
+typedef void cpu_quantize_fn(const float *x, uint32_t n, void *row);
+typedef void cpu_rms_norm_fn(const float *x, const float *weight, float *y, uint32_t n, float epsilon);
+typedef void cpu_add_fn(const float *a, const float *b, float *y, uint64_t n);
+typedef void cpu_scale_fn(const float *x, float factor, float *y, uint64_t n);
+typedef void cpu_gated_fn(const float *gate, const float *up, float *y, uint64_t n);
+typedef void cpu_softcap_fn(const float *x, float cap, float *y, uint64_t n);
+/* cos_sin: [2][n_rot / 2], already multiplied by the magnitude. One head. */
+typedef void cpu_rope_fn(const float *x, const float *cos_sin, float *y, uint32_t head_dim, uint32_t n_rot);
+typedef void cpu_to_half_fn(const float *x, uint16_t *y, uint64_t n);
+
+/* Attention of `n_heads` queries of one token that share a K/V head, over `cells`: writes for each head the unnormalised sum
+ * of values [value_dim], and (maximum, sum of weights) to stats[2 * head]. At most CPU_CHUNK_CELLS cells in all. */
+typedef void cpu_attend_few_fn(const cpu_kv *kv, const float *q, uint32_t n_heads, const cpu_cells *cells, uint32_t n_ranges,
+                               float *sums, float *stats, void *scratch);
+/* Merges `n_parts` parts of attend_few in order and normalises: part p's sums at sums + p * sums_stride, stats likewise. */
+typedef void cpu_attend_merge_fn(const float *sums, uint64_t sums_stride, const float *stats, uint64_t stats_stride,
+                                 uint32_t n_parts, uint32_t value_dim, float *y);
+/* Attention of a tile of queries over one more chunk of cells; the last call writes y. */
+typedef void cpu_attend_tile_fn(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_ranges,
+                                void *scratch);
+
+typedef struct cpu_ops {
+    const char *panel_isa;   /* instruction set of the panel_ and quantize entries, as describe() prints it */
+    const char *rows_isa;    /* of the rows_ entries */
+    const char *vector_isa;  /* of the element-wise entries */
+    const char *attention_isa;
+    cpu_panel_gemv_fn *panel_gemv[CPU_N_PANEL_FORMATS];
+    cpu_panel_gemm_fn *panel_gemm;
+    cpu_panel_gemm_f32_fn *panel_gemm_f32;
+    cpu_quantize_fn *quantize;
+    cpu_rows_gemv_fn *rows_gemv;
+    cpu_rows_gemm_fn *rows_gemm;
+    cpu_rms_norm_fn *rms_norm;
+    cpu_add_fn *add;
+    cpu_scale_fn *scale;
+    cpu_gated_fn *gated[2];  /* QN_GATED_* */
+    cpu_softcap_fn *softcap;
+    cpu_rope_fn *rope[2];    /* QN_ROPE_* */
+    cpu_to_half_fn *to_f16;
+    cpu_to_half_fn *to_bf16;
+    cpu_attend_few_fn *attend_few;
+    cpu_attend_merge_fn *attend_merge;
+    cpu_attend_tile_fn *attend_tile;
+} cpu_ops;
+
+/* The facts of each panel format, indexed by CPU_PANEL_*. */
+extern const cpu_panel_kind cpu_panel_kinds[CPU_N_PANEL_FORMATS];
+
+/* Highest instruction set that a table may use. */
+enum { CPU_ISA_C = 0, CPU_ISA_AVX2 = 1, CPU_ISA_AVX512 = 2, CPU_ISA_NEON = 3, CPU_ISA_AUTO = 4 };
+
+/* Fills the table: C first, then what `features` (qn_machine.cpu_features[0]) and `isa` allow, oldest to newest. */
+void cpu_ops_init(cpu_ops *ops, uint64_t features, uint32_t isa);
+
+/* Instruction sets of a table in words, for example "AVX-512, VNNI". Static. */
+const char *cpu_ops_isa_text(uint64_t features, uint32_t isa);
+
+#endif

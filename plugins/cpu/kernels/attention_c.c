@@ -1,0 +1,5 @@
+/* attention_c.c — the attention kernels in portable C. */
+#include "simd_c.h"
+#define CPU_ISA(name) name##_c
+#define CPU_ISA_NAME "c"
+#include "attention_kernels.h"

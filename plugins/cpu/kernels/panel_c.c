@@ -1,0 +1,5 @@
+/* panel_c.c — the panel kernels in portable C. */
+#include "simd_c.h"
+#define CPU_ISA(name) name##_c
+#define CPU_ISA_NAME "c"
+#include "panel_kernels.h"

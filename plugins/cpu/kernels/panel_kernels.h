@@ -1,0 +1,459 @@
+/* panel_kernels.h — matrix products with weights in panels, and the quantising of activations for them. Included by one file per
+ * instruction set, after its simd header and with CPU_ISA(name) defined. The layout is described in cpu_ops.h.
+ *
+ * GEMV reads a panel once, a block at a time, and keeps sixteen results in one vector. GEMM unpacks CPU_CHUNK_COLS columns of a
+ * few panels to bytes (or f32) in the worker's scratch, where they stay in the first-level cache while all tokens pass by.
+ */
+#include "kernels.h"
+
+enum { CHUNK_BLOCKS = CPU_CHUNK_COLS / CPU_BLOCK, PREFETCH_FAR_BYTES = 8192, PREFETCH_NEAR_BYTES = 2048 };
+
+#define UNROLL_8(STEP) STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+#define UNROLL_4(STEP) STEP(0) STEP(1) STEP(2) STEP(3)
+
+/* --- Unpacking -------------------------------------------------------------------------------------------------------- */
+
+SIMD_INLINE uint32_t low_bits_of(const uint32_t bits) {
+    return bits == 5 || bits == 6 ? 4 : bits;
+}
+
+/* The quants of one block as eight vectors of bytes. */
+SIMD_INLINE void load_block(const uint8_t *quants, const uint8_t *high, const uint32_t bits, vb *w) {
+    if (bits == 8) {
+#define STEP(v) w[v] = vb_load(quants + 64 * v);
+        UNROLL_8(STEP)
+#undef STEP
+        return;
+    }
+    if (bits == 2) {
+        const vb a = vb_load(quants);
+        const vb b = vb_load(quants + 64);
+#define STEP(v) w[v] = vb_two(a, v); w[v + 4] = vb_two(b, v);
+        UNROLL_4(STEP)
+#undef STEP
+        return;
+    }
+#define STEP(v) { const vb b = vb_load(quants + 64 * v); w[v] = vb_low4(b); w[v + 4] = vb_high4(b); }
+    UNROLL_4(STEP)
+#undef STEP
+    if (bits == 5) {
+        const vb h = vb_load(high);
+#define STEP(v) w[v] = vb_or_bit(w[v], h, v);
+        UNROLL_8(STEP)
+#undef STEP
+    } else if (bits == 6) {
+        const vb a = vb_load(high);
+        const vb b = vb_load(high + 64);
+#define STEP(v) w[v] = vb_or_two(w[v], a, v); w[v + 4] = vb_or_two(w[v + 4], b, v);
+        UNROLL_4(STEP)
+#undef STEP
+    }
+}
+
+SIMD_INLINE const uint8_t *quants_of(const cpu_panels *w, const uint8_t *panel, uint32_t block, const uint32_t bits) {
+    return panel + w->quants_at + (size_t)block * 64 * low_bits_of(bits);
+}
+
+SIMD_INLINE const uint8_t *high_of(const cpu_panels *w, const uint8_t *panel, uint32_t block, const uint32_t bits) {
+    return panel + w->high_at + (size_t)block * 64 * (bits - low_bits_of(bits));
+}
+
+/* --- GEMV ------------------------------------------------------------------------------------------------------------- */
+
+SIMD_INLINE void prefetch_block(const uint8_t *at, const uint32_t bits) {
+    for (uint32_t line = 0; line < bits + 1; line++) {
+        SIMD_PREFETCH_FAR(at + PREFETCH_FAR_BYTES + 64 * line);
+        SIMD_PREFETCH_NEAR(at + PREFETCH_NEAR_BYTES + 64 * line);
+    }
+}
+
+SIMD_INLINE vi dot_block(const cpu_panels *w, const uint8_t *panel, const cpu_act8 *x, uint32_t block, const uint32_t bits,
+                         const uint32_t zero_shift) {
+    vb q[8];
+    load_block(quants_of(w, panel, block, bits), high_of(w, panel, block, bits), bits, q);
+    return vi_dot(q, x->q + (size_t)block * CPU_BLOCK, x->neg[block], 8, bits, zero_shift);
+}
+
+/* Scales per block: f16, with or without a minimum, or one for the tensor. */
+SIMD_INLINE vf gemv_blocks(const cpu_panels *w, const uint8_t *panel, const cpu_act8 *x, vf acc, const uint32_t bits,
+                           const uint32_t scales, const uint32_t zero_shift, const int32_t min_sign) {
+    for (uint32_t b = 0; b < w->n_blocks; b++) {
+        prefetch_block(panel + (size_t)b * 64 * (bits + 1), bits);
+        const vf t = vf_from_vi(dot_block(w, panel, x, b, bits, zero_shift));
+        if (scales == CPU_SCALE_ONE) {
+            acc = vf_fma(t, vf_set1(x->scale[b] * w->scale), acc);
+        } else {
+            acc = vf_fma(vf_mul(t, vf_from_f16(panel + 32 * (size_t)b)), vf_set1(x->scale[b]), acc);
+        }
+        if (scales == CPU_SCALE_HALF_MIN) {
+            acc = vf_fma(vf_from_f16(panel + w->min_at + 32 * (size_t)b), vf_set1((float)min_sign * x->sum[b]), acc);
+        }
+    }
+    return acc;
+}
+
+/* Superblocks with 6-bit scales and minima per block. */
+SIMD_INLINE vf gemv_super_min(const cpu_panels *w, const uint8_t *panel, const cpu_act8 *x, vf acc, const uint32_t bits) {
+    for (uint32_t s = 0; s < w->n_blocks / 8; s++) {
+        vf sum = vf_set1(0);
+        vf minima = vf_set1(0);
+        for (uint32_t b = 8 * s; b < 8 * s + 8; b++) {
+            prefetch_block(panel + (size_t)b * 64 * (bits + 1), bits);
+            const vf t = vf_from_vi(dot_block(w, panel, x, b, bits, CPU_NO_ZERO));
+            sum = vf_fma(vf_mul(t, vf_from_u8(panel + w->sub_at + 16 * (size_t)b)), vf_set1(x->scale[b]), sum);
+            minima = vf_fma(vf_from_u8(panel + w->submin_at + 16 * (size_t)b), vf_set1(x->sum[b]), minima);
+        }
+        acc = vf_fma(sum, vf_from_f16(panel + 32 * (size_t)s), acc);
+        acc = vf_fnma(minima, vf_from_f16(panel + w->min_at + 32 * (size_t)s), acc);
+    }
+    return acc;
+}
+
+/* Superblocks with signed scales per sixteen elements. */
+SIMD_INLINE vf gemv_super_16(const cpu_panels *w, const uint8_t *panel, const cpu_act8 *x, vf acc, const uint32_t bits,
+                             const uint32_t zero_shift) {
+    for (uint32_t s = 0; s < w->n_blocks / 8; s++) {
+        vf sum = vf_set1(0);
+        for (uint32_t b = 8 * s; b < 8 * s + 8; b++) {
+            vb q[8];
+            prefetch_block(panel + (size_t)b * 64 * (bits + 1), bits);
+            load_block(quants_of(w, panel, b, bits), high_of(w, panel, b, bits), bits, q);
+            const int8_t *const a = x->q + (size_t)b * CPU_BLOCK;
+            const uint8_t *const sub = panel + w->sub_at + 32 * (size_t)b;
+            const vf t0 = vf_from_vi(vi_dot(q, a, x->neg16[2 * b], 4, bits, zero_shift));
+            const vf t1 = vf_from_vi(vi_dot(q + 4, a + 16, x->neg16[2 * b + 1], 4, bits, zero_shift));
+            const vf t = vf_fma(t1, vf_from_i8(sub + 16), vf_mul(t0, vf_from_i8(sub)));
+            sum = vf_fma(t, vf_set1(x->scale[b]), sum);
+        }
+        acc = vf_fma(sum, vf_from_f16(panel + 32 * (size_t)s), acc);
+    }
+    return acc;
+}
+
+SIMD_INLINE uint32_t rows_in(const cpu_panels *w, uint32_t panel) {
+    const uint32_t left = w->n_rows - panel * CPU_PANEL_ROWS;
+    return left < CPU_PANEL_ROWS ? left : CPU_PANEL_ROWS;
+}
+
+SIMD_INLINE vf load_rows(const float *p, uint32_t rows) {
+    return rows == CPU_PANEL_ROWS ? vf_load(p) : vf_load_part(p, rows);
+}
+
+SIMD_INLINE void store_rows(float *p, vf a, uint32_t rows) {
+    if (rows == CPU_PANEL_ROWS) {
+        vf_store(p, a);
+    } else {
+        vf_store_part(p, a, rows);
+    }
+}
+
+SIMD_INLINE void gemv_panels(const cpu_panels *w, uint32_t first, uint32_t last, const void *act, const cpu_out *out,
+                             const uint32_t bits, const uint32_t scales, const uint32_t zero_shift, const int32_t min_sign) {
+    const cpu_act8 x = cpu_act8_view(act, w->n_blocks);
+    for (uint32_t p = first; p < last; p++) {
+        const uint8_t *const panel = w->data + p * w->panel_bytes;
+        const uint32_t rows = rows_in(w, p);
+        vf acc = out->bias == NULL ? vf_set1(0) : load_rows(out->bias + (size_t)p * CPU_PANEL_ROWS, rows);
+        if (scales == CPU_SCALE_SUPER_MIN) {
+            acc = gemv_super_min(w, panel, &x, acc, bits);
+        } else if (scales == CPU_SCALE_SUPER_16) {
+            acc = gemv_super_16(w, panel, &x, acc, bits, zero_shift);
+        } else {
+            acc = gemv_blocks(w, panel, &x, acc, bits, scales, zero_shift, min_sign);
+        }
+        store_rows(out->y + (size_t)p * CPU_PANEL_ROWS, acc, rows);
+    }
+}
+
+#define X(FORMAT, name, bits, scales, zero, sign)                                                                    \
+    static void gemv_##name(const cpu_panels *w, uint32_t first, uint32_t last, const void *act, const cpu_out *out) { \
+        gemv_panels(w, first, last, act, out, bits, scales, zero, sign);                                              \
+    }
+CPU_PANEL_FORMATS(X)
+#undef X
+
+/* --- GEMM: a chunk of columns of one panel, unpacked ------------------------------------------------------------------- */
+
+/* Bytes and scales of up to CHUNK_BLOCKS blocks of one panel. */
+typedef struct chunk {
+    uint8_t q[CHUNK_BLOCKS][8][64];
+    float scale[CHUNK_BLOCKS][2][16]; /* of each half; the first for both unless scales stand per sixteen */
+    float min[CHUNK_BLOCKS][16];      /* added as it stands */
+} chunk;
+
+SIMD_INLINE void unpack_scales(const cpu_panels *w, const uint8_t *panel, uint32_t b, chunk *to, uint32_t i, const uint32_t scales,
+                               const int32_t min_sign) {
+    const size_t at = 32 * (size_t)(scales == CPU_SCALE_SUPER_MIN || scales == CPU_SCALE_SUPER_16 ? b / 8 : b);
+    vf d = vf_set1(w->scale);
+    vf second = d;
+    if (scales != CPU_SCALE_ONE) {
+        d = vf_from_f16(panel + at);
+    }
+    if (scales == CPU_SCALE_SUPER_16) {
+        second = vf_mul(d, vf_from_i8(panel + w->sub_at + 32 * (size_t)b + 16));
+        d = vf_mul(d, vf_from_i8(panel + w->sub_at + 32 * (size_t)b));
+        vf_store(to->scale[i][1], second);
+    }
+    if (scales == CPU_SCALE_HALF_MIN || scales == CPU_SCALE_SUPER_MIN) {
+        vf m = vf_from_f16(panel + w->min_at + at);
+        if (scales == CPU_SCALE_SUPER_MIN) {
+            d = vf_mul(d, vf_from_u8(panel + w->sub_at + 16 * (size_t)b));
+            m = vf_mul(m, vf_from_u8(panel + w->submin_at + 16 * (size_t)b));
+        }
+        vf_store(to->min[i], min_sign < 0 ? vf_sub(vf_set1(0), m) : m);
+    }
+    vf_store(to->scale[i][0], d);
+}
+
+SIMD_INLINE void unpack_chunk(const cpu_panels *w, const uint8_t *panel, uint32_t first, uint32_t n, chunk *to, const uint32_t bits,
+                              const uint32_t scales, const int32_t min_sign) {
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t b = first + i;
+        vb q[8];
+        prefetch_block(panel + (size_t)b * 64 * (bits + 1), bits);
+        load_block(quants_of(w, panel, b, bits), high_of(w, panel, b, bits), bits, q);
+#define STEP(v) vb_store(to->q[i][v], q[v]);
+        UNROLL_8(STEP)
+#undef STEP
+        unpack_scales(w, panel, b, to, i, scales, min_sign);
+    }
+}
+
+static void unpack(const cpu_panels *w, const uint8_t *panel, uint32_t first, uint32_t n, chunk *to) {
+    switch (w->kind) {
+#define X(FORMAT, name, bits, scales, zero, sign) \
+    case CPU_PANEL_##FORMAT: unpack_chunk(w, panel, first, n, to, bits, scales, sign); break;
+        CPU_PANEL_FORMATS(X)
+#undef X
+    default: break;
+    }
+}
+
+/* A tile of output: its tokens' activation rows and where it goes. */
+typedef struct tile {
+    const uint8_t *rows[SIMD_TILE_TOKENS]; /* of activations */
+    float *y[SIMD_TILE_TOKENS];            /* at the first row of the first panel */
+    const float *start;                    /* bias, where the chunk is the first; otherwise null: y is continued */
+    bool is_first;
+    uint32_t first_block, n_blocks;        /* of the chunk */
+    uint32_t row_blocks;                   /* of a whole activation row */
+    uint32_t n_rows;                       /* outputs that exist, of all panels of the tile */
+} tile;
+
+SIMD_INLINE uint32_t panel_rows(const tile *t, uint32_t panel) {
+    const uint32_t left = t->n_rows - panel * CPU_PANEL_ROWS;
+    return left < CPU_PANEL_ROWS ? left : CPU_PANEL_ROWS;
+}
+
+SIMD_INLINE vf tile_start(const tile *t, uint32_t panel, uint32_t token) {
+    const uint32_t rows = panel_rows(t, panel);
+    if (!t->is_first) {
+        return load_rows(t->y[token] + panel * CPU_PANEL_ROWS, rows);
+    }
+    return t->start == NULL ? vf_set1(0) : load_rows(t->start + panel * CPU_PANEL_ROWS, rows);
+}
+
+#ifndef SIMD_OWN_TILE
+/* One panel, one token: the dot of whole blocks does all the work. */
+SIMD_INLINE void run_tile(const tile *t, const chunk *c, const uint32_t n_panels, const uint32_t n_tokens, const uint32_t bits,
+                          const uint32_t scales, const uint32_t zero_shift) {
+    for (uint32_t p = 0; p < n_panels; p++) {
+        for (uint32_t k = 0; k < n_tokens; k++) {
+            const cpu_act8 x = cpu_act8_view(t->rows[k], t->row_blocks);
+            vf acc = tile_start(t, p, k);
+            for (uint32_t i = 0; i < t->n_blocks; i++) {
+                const uint32_t b = t->first_block + i;
+                const int8_t *const a = x.q + (size_t)b * CPU_BLOCK;
+                vb q[8];
+#define STEP(v) q[v] = vb_load(c[p].q[i][v]);
+                UNROLL_8(STEP)
+#undef STEP
+                if (scales == CPU_SCALE_SUPER_16) {
+                    const vf t0 = vf_from_vi(vi_dot(q, a, x.neg16[2 * b], 4, bits, zero_shift));
+                    const vf t1 = vf_from_vi(vi_dot(q + 4, a + 16, x.neg16[2 * b + 1], 4, bits, zero_shift));
+                    const vf sum = vf_fma(t1, vf_load(c[p].scale[i][1]), vf_mul(t0, vf_load(c[p].scale[i][0])));
+                    acc = vf_fma(sum, vf_set1(x.scale[b]), acc);
+                } else {
+                    const vf sum = vf_from_vi(vi_dot(q, a, x.neg[b], 8, bits, zero_shift));
+                    acc = vf_fma(vf_mul(sum, vf_load(c[p].scale[i][0])), vf_set1(x.scale[b]), acc);
+                }
+                if (scales == CPU_SCALE_HALF_MIN || scales == CPU_SCALE_SUPER_MIN) {
+                    acc = vf_fma(vf_load(c[p].min[i]), vf_set1(x.sum[b]), acc);
+                }
+            }
+            store_rows(t->y[k] + p * CPU_PANEL_ROWS, acc, panel_rows(t, p));
+        }
+    }
+}
+#endif
+
+/* All tokens of a step against one unpacked chunk. */
+SIMD_INLINE void run_tokens(tile *t, const chunk *c, const uint8_t *acts, uint64_t act_stride, uint32_t n_tokens, const cpu_out *out,
+                            uint32_t first_panel, const uint32_t n_panels, const uint32_t bits, const uint32_t scales,
+                            const uint32_t zero_shift) {
+    for (uint32_t token = 0; token < n_tokens;) {
+        const uint32_t left = n_tokens - token;
+        uint32_t n = left < SIMD_TILE_TOKENS ? left : SIMD_TILE_TOKENS;
+#if SIMD_TILE_TOKENS == 6
+        n = n == 5 ? 3 : n == 4 ? 2 : n;
+#endif
+        for (uint32_t k = 0; k < n; k++) {
+            t->rows[k] = acts + (token + k) * act_stride;
+            t->y[k] = out->y + (token + k) * out->stride + (size_t)first_panel * CPU_PANEL_ROWS;
+        }
+        switch (n) {
+#if SIMD_TILE_TOKENS == 6
+        case 6: run_tile(t, c, n_panels, 6, bits, scales, zero_shift); break;
+        case 3: run_tile(t, c, n_panels, 3, bits, scales, zero_shift); break;
+        case 2: run_tile(t, c, n_panels, 2, bits, scales, zero_shift); break;
+#endif
+        default: run_tile(t, c, n_panels, 1, bits, scales, zero_shift); break;
+        }
+        token += n;
+    }
+}
+
+/* The tile code differs only by the zero point, by how scales stand, and (without VNNI) by the bits that products may have. */
+SIMD_INLINE void run_kind(uint32_t kind, tile *t, const chunk *c, const void *acts, uint64_t act_stride, uint32_t n_tokens,
+                          const cpu_out *out, uint32_t first_panel, const uint32_t n_panels) {
+    switch (kind) {
+#define X(FORMAT, name, bits, scales, zero, sign) \
+    case CPU_PANEL_##FORMAT: run_tokens(t, c, acts, act_stride, n_tokens, out, first_panel, n_panels, bits, scales, zero); break;
+        CPU_PANEL_FORMATS(X)
+#undef X
+    default: break;
+    }
+}
+
+static void panel_gemm(const cpu_panels *w, uint32_t first, uint32_t last, const void *acts, uint64_t act_stride, uint32_t n_tokens,
+                       const cpu_out *out, void *scratch) {
+    chunk *const chunks = scratch;
+    for (uint32_t p = first; p < last;) {
+        const uint32_t n_panels = last - p < SIMD_TILE_PANELS ? last - p : SIMD_TILE_PANELS;
+        tile t = {.row_blocks = w->n_blocks};
+        t.n_rows = w->n_rows - p * CPU_PANEL_ROWS;
+        t.start = out->bias == NULL ? NULL : out->bias + (size_t)p * CPU_PANEL_ROWS;
+        for (uint32_t b = 0; b < w->n_blocks; b += CHUNK_BLOCKS) {
+            t.is_first = b == 0;
+            t.first_block = b;
+            t.n_blocks = w->n_blocks - b < CHUNK_BLOCKS ? w->n_blocks - b : CHUNK_BLOCKS;
+            for (uint32_t i = 0; i < n_panels; i++) {
+                unpack(w, w->data + (p + i) * w->panel_bytes, b, t.n_blocks, &chunks[i]);
+            }
+#if SIMD_TILE_PANELS == 2
+            if (n_panels == 2) {
+                run_kind(w->kind, &t, chunks, acts, act_stride, n_tokens, out, p, 2);
+            } else
+#endif
+            {
+                run_kind(w->kind, &t, chunks, acts, act_stride, n_tokens, out, p, 1);
+            }
+        }
+        p += n_panels;
+    }
+}
+
+/* --- GEMM with f32 activations ------------------------------------------------------------------------------------------ */
+
+#include "float_tile.h"
+
+/* One block of sixteen rows as f32: [32][16]. */
+SIMD_INLINE void expand_block(const chunk *c, uint32_t i, float *to, const uint32_t scales, const uint32_t zero_shift) {
+    const vf zero = vf_set1(zero_shift == CPU_NO_ZERO ? 0.0f : (float)(1 << (zero_shift & 7)));
+    const vf min = scales == CPU_SCALE_HALF_MIN || scales == CPU_SCALE_SUPER_MIN ? vf_load(c->min[i]) : vf_set1(0);
+#define PUT(v, n) vf_store(to + 16 * (4 * (v) + (n)), vf_fma(vf_sub(vb_byte(q, n), zero), d, min));
+#define STEP(v) {                                                                              \
+        const vb q = vb_load(c->q[i][v]);                                                      \
+        const vf d = vf_load(c->scale[i][scales == CPU_SCALE_SUPER_16 && (v) >= 4 ? 1 : 0]);   \
+        PUT(v, 0) PUT(v, 1) PUT(v, 2) PUT(v, 3)                                                \
+    }
+    UNROLL_8(STEP)
+#undef STEP
+#undef PUT
+}
+
+static void expand_chunk(uint32_t kind, const chunk *c, uint32_t n, float *to) {
+    for (uint32_t i = 0; i < n; i++) {
+        switch (kind) {
+#define X(FORMAT, name, bits, scales, zero, sign) \
+        case CPU_PANEL_##FORMAT: expand_block(c, i, to + (size_t)i * CPU_BLOCK * 16, scales, zero); break;
+            CPU_PANEL_FORMATS(X)
+#undef X
+        default: break;
+        }
+    }
+}
+
+static void panel_gemm_f32(const cpu_panels *w, uint32_t first, uint32_t last, const float *x, uint64_t x_stride, uint32_t n_tokens,
+                           const cpu_out *out, void *scratch) {
+    chunk *const c = scratch;
+    float *const values = (float *)(void *)(c + 1);
+    for (uint32_t p = first; p < last; p += SIMD_FLOAT_PANELS) {
+        const uint32_t n_panels = last - p < SIMD_FLOAT_PANELS ? last - p : SIMD_FLOAT_PANELS;
+        for (uint32_t b = 0; b < w->n_blocks; b += CHUNK_BLOCKS) {
+            const uint32_t n = w->n_blocks - b < CHUNK_BLOCKS ? w->n_blocks - b : CHUNK_BLOCKS;
+            const uint32_t columns = w->n_cols - b * CPU_BLOCK < n * CPU_BLOCK ? w->n_cols - b * CPU_BLOCK : n * CPU_BLOCK;
+            for (uint32_t i = 0; i < n_panels; i++) {
+                unpack(w, w->data + (p + i) * w->panel_bytes, b, n, c);
+                expand_chunk(w->kind, c, n, values + (size_t)i * CPU_CHUNK_COLS * 16);
+            }
+            const float_job job = {.panels = values, .panel_floats = CPU_CHUNK_COLS * 16, .n_panels = n_panels, .n_cols = columns,
+                                   .x = x + (size_t)b * CPU_BLOCK, .x_stride = x_stride, .n_tokens = n_tokens,
+                                   .y = out->y + (size_t)p * CPU_PANEL_ROWS, .y_stride = out->stride,
+                                   .n_rows = w->n_rows - p * CPU_PANEL_ROWS, .is_first = b == 0,
+                                   .start = out->bias == NULL ? NULL : out->bias + (size_t)p * CPU_PANEL_ROWS};
+            run_float_job(&job);
+        }
+    }
+}
+
+/* --- Quantising activations --------------------------------------------------------------------------------------------- */
+
+/* A block whose largest value is so small that 127 / max is no finite number: exact enough through double. */
+static void quantize_tiny(const float *x, uint32_t n, float max, int8_t *q, int32_t *sum) {
+    sum[0] = sum[1] = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        q[i] = (int8_t)nearbyint((double)x[i] * (127.0 / (double)max));
+        sum[i / 16] += q[i];
+    }
+}
+
+static void quantize(const float *x, uint32_t n, void *row) {
+    const uint32_t n_blocks = (n + CPU_BLOCK - 1) / CPU_BLOCK;
+    const cpu_act8 view = cpu_act8_view(row, n_blocks);
+    int8_t *const q = row;
+    float *const scale = (float *)(void *)(q + (size_t)n_blocks * CPU_BLOCK);
+    int32_t *const neg = (int32_t *)(void *)(scale + 2 * (size_t)n_blocks);
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        const float *const at = x + (size_t)b * CPU_BLOCK;
+        const uint32_t left = n - b * CPU_BLOCK;
+        const vf x0 = left >= 16 ? vf_load(at) : vf_load_part(at, left);
+        const vf x1 = left >= 32 ? vf_load(at + 16) : left > 16 ? vf_load_part(at + 16, left - 16) : vf_set1(0);
+        const float max = vf_max_lane(vf_max(vf_abs(x0), vf_abs(x1)));
+        int32_t sum[2];
+        if (max > 0 && max < 0x1p-100f) {
+            memset(q + (size_t)b * CPU_BLOCK, 0, CPU_BLOCK);
+            quantize_tiny(at, left < CPU_BLOCK ? left : CPU_BLOCK, max, q + (size_t)b * CPU_BLOCK, sum);
+        } else {
+            const vf inverse = vf_set1(max > 0 ? 127.0f / max : 0);
+            sum[0] = vf_to_i8(q + (size_t)b * CPU_BLOCK, vf_mul(x0, inverse));
+            sum[1] = vf_to_i8(q + (size_t)b * CPU_BLOCK + 16, vf_mul(x1, inverse));
+        }
+        scale[b] = max / 127.0f;
+        scale[n_blocks + b] = scale[b] * (float)(sum[0] + sum[1]);
+        neg[b] = -(sum[0] + sum[1]);
+        neg[n_blocks + 2 * b] = -sum[0];
+        neg[n_blocks + 2 * b + 1] = -sum[1];
+    }
+    (void)view;
+}
+
+void CPU_ISA(cpu_panel_install)(cpu_ops *ops) {
+    ops->panel_isa = CPU_ISA_NAME;
+#define X(FORMAT, name, bits, scales, zero, sign) ops->panel_gemv[CPU_PANEL_##FORMAT] = gemv_##name;
+    CPU_PANEL_FORMATS(X)
+#undef X
+    ops->panel_gemm = panel_gemm;
+    ops->panel_gemm_f32 = panel_gemm_f32;
+    ops->quantize = quantize;
+}
