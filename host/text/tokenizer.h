@@ -102,6 +102,7 @@ size_t tokenizer_token_bytes(const tokenizer *tok, uint32_t id, bool special, ch
 
 uint32_t tokenizer_size(const tokenizer *tok);
 uint32_t tokenizer_find(const tokenizer *tok, const char *spelling); /* id of the exact vocabulary spelling or TOKEN_NONE */
+uint32_t tokenizer_find_special(const tokenizer *tok, const char *spelling); /* likewise, among added and control tokens */
 int32_t tokenizer_kind(const tokenizer *tok, uint32_t id); /* TOKEN_KIND_* of an id below the size */
 
 /* The facts that it was made from; scores, kinds and merges are null. */
