@@ -16,7 +16,7 @@ enum { PARTS_PER_MESSAGE = 10, PARTS_AROUND = 10 };
 
 static void put_bytes(renderer *r, const char *text, size_t size, bool is_special) {
     if (size > 0 && r->n_parts < r->capacity) {
-        r->parts[r->n_parts++] = (encode_part){text, size, is_special, TOKEN_NONE};
+        r->parts[r->n_parts++] = (encode_part){text, size, is_special, !is_special, TOKEN_NONE};
     }
 }
 
@@ -27,7 +27,7 @@ static void put(renderer *r, const char *words) {
 
 static void put_token(renderer *r, uint32_t id) {
     if (id != TOKEN_NONE && r->n_parts < r->capacity) {
-        r->parts[r->n_parts++] = (encode_part){NULL, 0, false, id};
+        r->parts[r->n_parts++] = (encode_part){NULL, 0, false, false, id};
     }
 }
 

@@ -52,15 +52,18 @@ static bool looks_like_end(fmt_str spelling) {
 }
 
 void stop_set_from_vocabulary(const tokenizer *tok, stop_set *out_set) {
-    static const char *const markers[] = {"<|endoftext|>", "<|eot_id|>",      "<|im_end|>", "<end_of_turn>",
-                                          "<turn|>",       "<|end_of_text|>", "</s>",       "<|end|>"};
+    static const char *const markers[] = {"<|endoftext|>",   "<|eot_id|>", "<|im_end|>", "<end_of_turn>", "<turn|>",
+                                          "<|end_of_text|>", "</s>",       "<|end|>"};
     const tokenizer_facts *facts = tokenizer_get_facts(tok);
     *out_set = (stop_set){.count = 0};
     stop_set_add(out_set, facts->eos);
     stop_set_add(out_set, facts->eot);
     stop_set_add(out_set, facts->eom);
     for (size_t i = 0; i < sizeof markers / sizeof markers[0]; i++) {
-        stop_set_add(out_set, tokenizer_find_special(tok, markers[i]));
+        const uint32_t id = tokenizer_find_special(tok, markers[i]);
+        /* as an added token, "</s>" may be the HTML tag */
+        const bool is_end = id != TOKEN_NONE && (strcmp(markers[i], "</s>") != 0 || tokenizer_kind(tok, id) == TOKEN_KIND_CONTROL);
+        stop_set_add(out_set, is_end ? id : TOKEN_NONE);
     }
     for (uint32_t id = 0; id < facts->n_tokens; id++) {
         if (tokenizer_kind(tok, id) == TOKEN_KIND_CONTROL && looks_like_end(facts->tokens[id])) {

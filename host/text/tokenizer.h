@@ -88,6 +88,7 @@ typedef struct encode_part {
     const char *text; /* may be null when size is 0 */
     size_t size;
     bool is_special;  /* as ENCODE_SPECIAL, for this part; a control token never reaches over the part's end */
+    bool is_guarded;  /* not even added tokens are read that are spelled like the separators of turns: <|...|>, [INST], ... */
     uint32_t token;   /* TOKEN_NONE, or an id that stands before the text */
 } encode_part;
 
