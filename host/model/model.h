@@ -76,7 +76,7 @@ void model_close(model *m);
 /* The tensor with this GGUF name, or null. */
 const model_tensor *model_find(const model *m, const char *name);
 
-/* Ids that end an answer: EOS first, then end-of-turn and end-of-message, then what p64_derive_stops finds by spelling. No id twice;
+/* Ids that end an answer: what the vocabulary speaks of (stop_set.h), EOS first, and those that a P64 stores. No id twice;
  * returns how many (at most room). */
 uint32_t model_stop_ids(const model *m, uint32_t *out_ids, uint32_t room);
 
