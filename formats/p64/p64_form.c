@@ -1,7 +1,7 @@
 /* p64_form.c — section 14: one tensor in the form that was asked for.
  *
- * A conversion goes in chunks of rows, from the source's bytes over f32 to the target's, so that it needs little memory. Ternary
- * is the exception: its one scale is the mean of the whole tensor.
+ * A conversion goes in chunks of rows, from the source's bytes over f32 to the target's, so that it needs little
+ * memory. Ternary is the exception: its one scale is the mean of the whole tensor.
  */
 #include <math.h>
 #include <string.h>
@@ -80,7 +80,7 @@ uint64_t p64_form_work_bytes(p64_form form, const p64_source_tensor *t) {
     return P64_ROOM_BYTES + 8 * (values + 16); /* f32 values, and no output form needs more than 4 bytes an element */
 }
 
-/* ---------------------------------------------------------------------------------------------------------- one tensor */
+/* ------------------------------------------------------------------------------------------------------- one tensor */
 
 typedef struct stream {
     const p64_plan *plan;
@@ -108,7 +108,8 @@ static const uint8_t *read_bytes(const stream *s, uint64_t offset, uint64_t size
     if (bytes == NULL) {
         char name[DIAG_QUOTE_SIZE];
         diag_refuse(s->diag, FMT_IO, &rule_read, (diag_place){s->t.source_offset + offset, s->source, size, 0},
-                    "tensor %s cannot be read: %llu bytes at %llu of it", diag_quote(name, s->t.name), (ull)size, (ull)offset);
+                    "tensor %s cannot be read: %llu bytes at %llu of it", diag_quote(name, s->t.name), (ull)size,
+                    (ull)offset);
     }
     return bytes;
 }
@@ -130,8 +131,8 @@ static uint64_t bytes_of(uint32_t dtype, uint64_t elements) {
     return elements / info->block_elems * info->block_bytes;
 }
 
-/* Only asks whether blk_encode would take these values: the same answer for a small part of the work. A half is finite up to
- * 65520; the scale of a Q4_0 block is an eighth of its largest value. NaN is below no limit. */
+/* Only asks whether blk_encode would take these values: the same answer for a small part of the work. A half is
+ * finite up to 65520; the scale of a Q4_0 block is an eighth of its largest value. NaN is below no limit. */
 static fmt_status try_values(uint32_t target, const float *values, uint64_t count, uint64_t *out_bad) {
     const float limit = target == BLK_Q4_0 ? 8.0f * 65520.0f : 65520.0f;
     bool fits = true;
@@ -219,16 +220,18 @@ static fmt_status convert_tensor(stream *s, uint64_t *out_bad) {
     return s->target == BLK_TERNARY ? convert_to_ternary(s, out_bad) : convert_in_chunks(s, out_bad);
 }
 
-fmt_status p64_form_stream(const p64_plan *plan, const p64_plan_entry *e, p64_emit_fn *emit, void *ctx, fmt_diag *diag) {
+fmt_status p64_form_stream(const p64_plan *plan, const p64_plan_entry *e, p64_emit_fn *emit, void *ctx,
+                           fmt_diag *diag) {
     stream s = open_stream(plan, e->source, emit, ctx, diag);
     uint64_t bad = 0;
     s.target = e->dtype;
     return e->dtype == s.t.dtype ? copy_tensor(&s) : convert_tensor(&s, &bad);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- all of them */
+/* ------------------------------------------------------------------------------------------------------ all of them */
 
-static void note_kept(p64_plan *plan, const stream *s, uint64_t element, const char *why, fmt_note_fn *note, void *note_ctx) {
+static void note_kept(p64_plan *plan, const stream *s, uint64_t element, const char *why, fmt_note_fn *note,
+                      void *note_ctx) {
     fmt_diag diag;
     char name[DIAG_QUOTE_SIZE];
     plan->n_kept++;
@@ -271,8 +274,8 @@ static fmt_status settle_entry(p64_plan *plan, p64_plan_entry *e, fmt_note_fn *n
     return status;
 }
 
-fmt_status p64_form_settle(p64_plan *plan, fmt_note_fn *note, void *note_ctx, p64_progress_fn *progress, void *progress_ctx,
-                           fmt_diag *diag) {
+fmt_status p64_form_settle(p64_plan *plan, fmt_note_fn *note, void *note_ctx, p64_progress_fn *progress,
+                           void *progress_ctx, fmt_diag *diag) {
     uint64_t total = 0, done = 0;
     if (plan->options.form == P64_FORM_KEEP) {
         return FMT_OK;
@@ -287,7 +290,8 @@ fmt_status p64_form_settle(p64_plan *plan, fmt_note_fn *note, void *note_ctx, p6
             return status;
         }
         if (progress != NULL && !progress(progress_ctx, done, total)) {
-            return diag_refuse(diag, FMT_CANCELLED, &rule_cancelled, (diag_place){0, i, total, done}, "stopped on request");
+            return diag_refuse(diag, FMT_CANCELLED, &rule_cancelled, (diag_place){0, i, total, done},
+                               "stopped on request");
         }
     }
     return FMT_OK;

@@ -37,12 +37,14 @@ static const char *guess_kind(const uint8_t *magic) {
 static fmt_status check_flags(const p64_reader *r, const p64_header *h) {
     const p64_at at = {P64_HDR_FLAGS_AT, FMT_NO_INDEX, 0, h->flags};
     if ((h->flags & P64_FLAG_LITTLE_ENDIAN) == 0) {
-        return p64_refuse(r, P64_R_ENDIAN_FLAG, at, "The flags are 0x%04x; bit 0 (little-endian) must be set", h->flags);
+        return p64_refuse(r, P64_R_ENDIAN_FLAG, at, "The flags are 0x%04x; bit 0 (little-endian) must be set",
+                          h->flags);
     }
     const unsigned allowed = h->version == 3 ? P64_MAX_READ_FLAGS_V3 : P64_MAX_READ_FLAGS;
     if ((h->flags & ~allowed) != 0) {
-        return p64_refuse(r, P64_R_RESERVED_FLAGS, at, "The flags are 0x%04x; version %u defines only the bits of 0x%04x",
-                          h->flags, h->version, allowed);
+        return p64_refuse(r, P64_R_RESERVED_FLAGS, at,
+                          "The flags are 0x%04x; version %u defines only the bits of 0x%04x", h->flags, h->version,
+                          allowed);
     }
     return FMT_OK;
 }
@@ -56,8 +58,8 @@ fmt_status p64_check_header(p64_reader *r) {
     const uint8_t *bytes = r->span.data;
     if (memcmp(bytes, P64_MAGIC_BYTES, 4) != 0) {
         return p64_refuse(r, P64_R_MAGIC, (p64_at){0, FMT_NO_INDEX, 0x00343670, load_u32(bytes)},
-                          "The file begins with %02x %02x %02x %02x instead of 70 36 34 00%s", bytes[0], bytes[1], bytes[2],
-                          bytes[3], guess_kind(bytes));
+                          "The file begins with %02x %02x %02x %02x instead of 70 36 34 00%s", bytes[0], bytes[1],
+                          bytes[2], bytes[3], guess_kind(bytes));
     }
     const p64_header h = load_header(bytes);
     if (h.version != 4 && (h.version != 3 || r->mode == FMT_MODE_STRICT)) {
@@ -70,7 +72,8 @@ fmt_status p64_check_header(p64_reader *r) {
         return status;
     }
     if (h.page_size < P64_MIN_PAGE_SIZE || (h.page_size & (h.page_size - 1)) != 0) {
-        return p64_refuse(r, P64_R_PAGE_SIZE, (p64_at){P64_HDR_PAGE_SIZE_AT, FMT_NO_INDEX, P64_MIN_PAGE_SIZE, h.page_size},
+        return p64_refuse(r, P64_R_PAGE_SIZE,
+                          (p64_at){P64_HDR_PAGE_SIZE_AT, FMT_NO_INDEX, P64_MIN_PAGE_SIZE, h.page_size},
                           "The page size is %u; it must be a power of two of at least 256", h.page_size);
     }
     if (h.version == 3) {

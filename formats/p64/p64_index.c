@@ -1,8 +1,8 @@
 /* p64_index.c — a stable sort of hashed items, which leaves an index to search by hash.
  *
- * Hashes are even, so three passes by digits of their upper 33 bits put nearly every item where it belongs. But files are hostile:
- * whoever wrote one may have chosen names whose hashes collide. What the digits cannot tell apart is merge-sorted, so the whole
- * never needs more than n log n steps, where a hash table could be made to crawl.
+ * Hashes are even, so three passes by digits of their upper 33 bits put nearly every item where it belongs. But files
+ * are hostile: whoever wrote one may have chosen names whose hashes collide. What the digits cannot tell apart is
+ * merge-sorted, so the whole never needs more than n log n steps, where a hash table could be made to crawl.
  */
 #include <string.h>
 
@@ -61,7 +61,8 @@ static void sort_by_digit(const p64_index_item *from, p64_index_item *to, uint32
     }
 }
 
-void p64_index_sort(p64_index_item *items, p64_index_item *room, uint32_t count, p64_compare_fn *compare, const void *ctx) {
+void p64_index_sort(p64_index_item *items, p64_index_item *room, uint32_t count, p64_compare_fn *compare,
+                    const void *ctx) {
     if (count < FEW_ITEMS) {
         merge_sort(items, room, count, compare, ctx);
         return;

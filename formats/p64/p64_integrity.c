@@ -1,7 +1,7 @@
 /* p64_integrity.c — sections 11 and 14.2: the checksums of the blobs, and what their bytes must be.
  *
- * One tensor may be cut into pieces that several threads read; what they find is joined afterwards. A piece is read in steps that
- * stay in the cache, so that each byte comes from memory once although two or three tests look at it.
+ * One tensor may be cut into pieces that several threads read; what they find is joined afterwards. A piece is read in
+ * steps that stay in the cache, so that each byte comes from memory once although two or three tests look at it.
  */
 #include <math.h>
 #include <string.h>
@@ -95,14 +95,14 @@ static fmt_status judge_ternary(const p64_reader *r, const p64_tensor *t, const 
     memcpy(&scale, &bits, sizeof scale);
     if (!isfinite(scale) || scale < 0.0f) {
         return p64_refuse(r, P64_R_TERNARY_SCALE, (p64_at){t->blob_offset, t->index, 0, bits},
-                          "The scale of ternary tensor %u (%s) is %g; it must be a finite number of at least 0", t->index, name,
-                          (double)scale);
+                          "The scale of ternary tensor %u (%s) is %g; it must be a finite number of at least 0",
+                          t->index, name, (double)scale);
     }
     if (whole->bad_trits_at != FMT_NO_INDEX) {
         const uint64_t at = t->blob_offset + whole->bad_trits_at;
         return p64_refuse(r, P64_R_TERNARY_BYTE, (p64_at){at, t->index, 242, t->blob.data[whole->bad_trits_at]},
-                          "Byte %llu of ternary tensor %u (%s) is %u; five ternary digits make 0 to 242", (ull)at, t->index,
-                          name, t->blob.data[whole->bad_trits_at]);
+                          "Byte %llu of ternary tensor %u (%s) is %u; five ternary digits make 0 to 242", (ull)at,
+                          t->index, name, t->blob.data[whole->bad_trits_at]);
     }
     return FMT_OK;
 }
@@ -129,14 +129,16 @@ fmt_status p64_judge_tensor(const p64_file *file, uint32_t index, const p64_piec
         const uint64_t at = t.blob_offset + whole->nonfinite / info->block_elems * info->block_bytes;
         return p64_refuse(&r, P64_R_WEIGHT_FINITE, (p64_at){at, index, 0, whole->nonfinite},
                           "Tensor %u (%s): %s %llu is NaN or infinite", index, name,
-                          info->block_elems == 1 ? "element" : "a scale of the block of element", (ull)whole->nonfinite);
+                          info->block_elems == 1 ? "element" : "a scale of the block of element",
+                          (ull)whole->nonfinite);
     }
     return FMT_OK;
 }
 
 fmt_status p64_check_tensor(const p64_file *file, uint32_t index, p64_check what, fmt_diag *diag) {
     p64_piece whole;
-    p64_check_piece(file, index, 0, load_u32(file->span.data + p64_entry_at(file, index) + P64_ENT_BLOB_SIZE_AT), what, &whole);
+    p64_check_piece(file, index, 0, load_u32(file->span.data + p64_entry_at(file, index) + P64_ENT_BLOB_SIZE_AT), what,
+                    &whole);
     return p64_judge_tensor(file, index, &whole, diag);
 }
 

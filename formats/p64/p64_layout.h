@@ -147,7 +147,8 @@ static inline uint64_t p64_entry_at(const p64_file *file, uint32_t index) {
 uint32_t p64_layer_role_rank(p64_role role);
 uint32_t p64_global_role_rank(p64_role role);
 
-/* Bytes of a tensor by section 13 (dims in GGML order): FMT_NOT_FOUND for opaque types, FMT_LIMIT when beyond 64 bits. */
+/* Bytes of a tensor by section 13 (dims in GGML order): FMT_NOT_FOUND for opaque types, FMT_LIMIT when beyond 64
+ * bits. */
 fmt_status p64_tensor_bytes(uint32_t dtype, uint32_t rank, const uint32_t dims[4], uint64_t *out_bytes);
 
 /* True when this hash is that of this name, in the form that flags and role ask for (rule name-hash). */
@@ -163,7 +164,8 @@ void p64_schedule_add(p64_schedule_record *record, p64_role role, uint64_t blob_
 /* Sorts items by hash, then by `compare` (may be null: keep the order), stable, in n log n steps whatever the input.
  * room: [count]. */
 typedef int p64_compare_fn(const void *ctx, const p64_index_item *a, const p64_index_item *b);
-void p64_index_sort(p64_index_item *items, p64_index_item *room, uint32_t count, p64_compare_fn *compare, const void *ctx);
+void p64_index_sort(p64_index_item *items, p64_index_item *room, uint32_t count, p64_compare_fn *compare,
+                    const void *ctx);
 
 /* First item with this hash, or null. */
 const p64_index_item *p64_index_find(const p64_index_item *items, uint32_t count, uint64_t hash);

@@ -40,7 +40,8 @@ static fmt_status check_values(const p64_reader *r, uint32_t record, uint64_t at
         const float value = cursor_f32(&c);
         if (!isfinite(value)) {
             return p64_refuse(r, P64_R_MANIFOLD_FINITE, (p64_at){at + 4 * (uint64_t)i, record, 0, 0},
-                              "Value %u of manifold record %u is %s", i, record, isnan(value) ? "not a number" : "infinite");
+                              "Value %u of manifold record %u is %s", i, record,
+                              isnan(value) ? "not a number" : "infinite");
         }
     }
     return FMT_OK;

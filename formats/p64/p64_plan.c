@@ -21,20 +21,22 @@ PLAN_RULE(name, "write-name", "8", "a tensor name has bytes, is UTF-8 and holds 
 PLAN_RULE(shape, "write-shape", "6", "a tensor has 1 to 4 dimensions of 1 to 2^32 - 1, and the bytes that they need");
 PLAN_RULE(type, "write-type", "13", "only element types of known size can be stored");
 PLAN_RULE(layers, "write-layers", "6.2", "a tensor's layer is below n_layer and below 65536");
-PLAN_RULE(tokenizer, "write-tokenizer", "10", "at most 1000000 tokens and 5000000 merges of two sides that have bytes and no NUL");
+PLAN_RULE(tokenizer, "write-tokenizer", "10",
+          "at most 1000000 tokens and 5000000 merges of two sides that have bytes and no NUL");
 PLAN_RULE(size, "write-size", "2",
           "a P64 container holds at most 4 GiB: quantise the model further, or run the source file directly");
 
 static fmt_status refuse(fmt_diag *diag, fmt_status status, const fmt_rule *rule, uint64_t index, uint64_t got,
                          const char *what, fmt_str name) {
     char quoted[DIAG_QUOTE_SIZE];
-    return diag_refuse(diag, status, rule, (diag_place){0, index, 0, got}, "tensor %s %s (%llu)", diag_quote(quoted, name),
-                       what, (ull)got);
+    return diag_refuse(diag, status, rule, (diag_place){0, index, 0, got}, "tensor %s %s (%llu)",
+                       diag_quote(quoted, name), what, (ull)got);
 }
 
 static fmt_status check_options(const p64_write_options *o, fmt_diag *diag) {
     const uint32_t log2 = o->page_log2 == 0 ? DEFAULT_PAGE_LOG2 : o->page_log2;
-    if (log2 < MIN_PAGE_LOG2 || log2 > MAX_PAGE_LOG2 || o->layout > P64_LAYOUT_PLAIN || o->form > P64_FORM_FFN_TERNARY) {
+    if (log2 < MIN_PAGE_LOG2 || log2 > MAX_PAGE_LOG2 || o->layout > P64_LAYOUT_PLAIN ||
+        o->form > P64_FORM_FFN_TERNARY) {
         return diag_refuse(diag, FMT_BAD_ARG, &rule_option, (diag_place){0, FMT_NO_INDEX, 0, log2},
                            "page_log2 %u, layout %u, form %u", log2, o->layout, o->form);
     }
@@ -52,7 +54,8 @@ static fmt_status check_tensor(const p64_source *source, uint32_t index, const p
     }
     for (uint32_t k = 0; k < t->rank; k++) {
         if (t->dims[k] == 0 || t->dims[k] > UINT32_MAX) {
-            return refuse(diag, FMT_LIMIT, &rule_shape, index, t->dims[k], "has a dimension that cannot be stored", t->name);
+            return refuse(diag, FMT_LIMIT, &rule_shape, index, t->dims[k], "has a dimension that cannot be stored",
+                          t->name);
         }
     }
     uint64_t bytes = 0;
@@ -60,14 +63,17 @@ static fmt_status check_tensor(const p64_source *source, uint32_t index, const p
                                  ? FMT_NOT_FOUND
                                  : blk_tensor_bytes_padded(t->dtype, t->rank, t->dims, &bytes);
     if (sized == FMT_NOT_FOUND) {
-        return refuse(diag, FMT_UNSUPPORTED, &rule_type, index, t->dtype, "has an element type of unknown size", t->name);
+        return refuse(diag, FMT_UNSUPPORTED, &rule_type, index, t->dtype, "has an element type of unknown size",
+                      t->name);
     }
     if (sized != FMT_OK || bytes != t->bytes) {
-        return refuse(diag, FMT_BAD_FILE, &rule_shape, index, t->bytes, "has not the bytes that its shape needs", t->name);
+        return refuse(diag, FMT_BAD_FILE, &rule_shape, index, t->bytes, "has not the bytes that its shape needs",
+                      t->name);
     }
     const bool has_layer_role = p64_layer_role_rank(t->role) != UINT32_MAX;
     if (has_layer_role && (t->layer >= source->hparams.n_layer || t->layer > UINT16_MAX)) {
-        return refuse(diag, FMT_LIMIT, &rule_layers, index, t->layer, "belongs to a layer that cannot be stored", t->name);
+        return refuse(diag, FMT_LIMIT, &rule_layers, index, t->layer, "belongs to a layer that cannot be stored",
+                      t->name);
     }
     return FMT_OK;
 }
@@ -85,7 +91,8 @@ fmt_status p64_plan_memory(const p64_source *source, const p64_write_options *op
     fmt_status status = check_options(options, diag);
     uint64_t work = P64_WORK_MIN_BYTES;
     if (status == FMT_OK && source->n_tensors == 0) {
-        status = diag_refuse(diag, FMT_BAD_FILE, &rule_empty, (diag_place){0, FMT_NO_INDEX, 1, 0}, "the source has no tensors");
+        status = diag_refuse(diag, FMT_BAD_FILE, &rule_empty, (diag_place){0, FMT_NO_INDEX, 1, 0},
+                             "the source has no tensors");
     }
     for (uint32_t i = 0; status == FMT_OK && i < source->n_tensors; i++) {
         p64_source_tensor t;
@@ -101,7 +108,7 @@ fmt_status p64_plan_memory(const p64_source *source, const p64_write_options *op
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ order and names */
+/* -------------------------------------------------------------------------------------------------- order and names */
 
 static bool goes_first(const p64_plan *plan, const p64_plan_entry *a, const p64_plan_entry *b) {
     if (plan->options.layout == P64_LAYOUT_PLAIN || plan->options.is_raw) {
@@ -156,7 +163,7 @@ static void list_entries(p64_plan *plan) {
     sort_entries(plan, plan->entries, (p64_plan_entry *)plan->work, source->n_tensors);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- sizes */
+/* ------------------------------------------------------------------------------------------------------------ sizes */
 
 static fmt_status size_tokenizer(p64_plan *plan, fmt_diag *diag) {
     const p64_source *source = plan->source;
@@ -274,15 +281,16 @@ static void set_type_flags(p64_plan *plan) {
     }
 }
 
-/* A container that cannot fit whatever its tensors become is refused before a tensor is read: only conversions shrink. */
+/* A container that cannot fit whatever its tensors become is refused before a tensor is read: only conversions
+ * shrink. */
 static fmt_status place_early(p64_plan *plan, fmt_diag *diag) {
     const bool may_shrink = plan->options.form == P64_FORM_FFN_Q4_0 || plan->options.form == P64_FORM_FFN_TERNARY;
     return may_shrink ? FMT_OK : place_all(plan, diag);
 }
 
-fmt_status p64_plan_make(const p64_source *source, const p64_write_options *options, void *memory, uint64_t memory_bytes,
-                         p64_plan *out_plan, fmt_note_fn *note, void *note_ctx, p64_progress_fn *progress,
-                         void *progress_ctx, fmt_diag *diag) {
+fmt_status p64_plan_make(const p64_source *source, const p64_write_options *options, void *memory,
+                         uint64_t memory_bytes, p64_plan *out_plan, fmt_note_fn *note, void *note_ctx,
+                         p64_progress_fn *progress, void *progress_ctx, fmt_diag *diag) {
     uint64_t need = 0;
     fmt_status status = p64_plan_memory(source, options, &need, diag);
     if (status != FMT_OK) {

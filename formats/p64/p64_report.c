@@ -112,8 +112,8 @@ fmt_status p64_require_zero(const p64_reader *r, p64_rule rule, uint64_t begin, 
     if (at == UINT64_MAX) {
         return FMT_OK;
     }
-    return p64_refuse(r, rule, (p64_at){at, FMT_NO_INDEX, 0, r->span.data[at]}, "%s: byte %llu is %02x, and must be 00", what,
-                      (unsigned long long)at, r->span.data[at]);
+    return p64_refuse(r, rule, (p64_at){at, FMT_NO_INDEX, 0, r->span.data[at]}, "%s: byte %llu is %02x, and must be 00",
+                      what, (unsigned long long)at, r->span.data[at]);
 }
 
 fmt_status p64_strictly_zero(const p64_reader *r, p64_rule rule, uint64_t begin, uint64_t end, const char *what) {
@@ -121,6 +121,6 @@ fmt_status p64_strictly_zero(const p64_reader *r, p64_rule rule, uint64_t begin,
     if (at == UINT64_MAX) {
         return FMT_OK;
     }
-    return p64_strictly(r, rule, (p64_at){at, FMT_NO_INDEX, 0, r->span.data[at]}, "%s: byte %llu is %02x instead of 00", what,
-                        (unsigned long long)at, r->span.data[at]);
+    return p64_strictly(r, rule, (p64_at){at, FMT_NO_INDEX, 0, r->span.data[at]}, "%s: byte %llu is %02x instead of 00",
+                        what, (unsigned long long)at, r->span.data[at]);
 }

@@ -13,7 +13,7 @@ void p64_schedule_add(p64_schedule_record *record, p64_role role, uint64_t blob_
     if (end > record->blob_end) {
         record->blob_end = end;
     }
-    record->tensor_count += record->tensor_count < UINT16_MAX;
+    record->tensor_count = (uint16_t)(record->tensor_count + (record->tensor_count < UINT16_MAX));
     record->roles_mask |= (uint16_t)(role < 16 ? 1u << role : 0);
 }
 
@@ -60,9 +60,9 @@ fmt_status p64_check_schedule(p64_reader *r) {
         return FMT_OK;
     }
     if (p64_first_nonzero(r->span, begin, begin + (uint64_t)P64_RECORD_BYTES * n_layer) == UINT64_MAX) {
-        return p64_strictly(r, P64_R_SCHEDULE_BLANK, (p64_at){begin, FMT_NO_INDEX, n_layer, 0},
-                            "The layer schedule at byte %llu holds only zeros, although flag bit 6 says that it is there",
-                            (ull)begin);
+        return p64_strictly(
+            r, P64_R_SCHEDULE_BLANK, (p64_at){begin, FMT_NO_INDEX, n_layer, 0},
+            "The layer schedule at byte %llu holds only zeros, although flag bit 6 says that it is there", (ull)begin);
     }
     for (uint32_t layer = 0; layer < n_layer; layer++) {
         const fmt_status status = compare_record(r, layer);

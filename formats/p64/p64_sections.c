@@ -12,10 +12,11 @@
 static fmt_status check_hparams_offset(p64_reader *r) {
     const uint64_t offset = r->file->header.hparams_at;
     if (offset < P64_RECORD_BYTES || offset % P64_RECORD_BYTES != 0 || offset + P64_RECORD_BYTES > r->span.size) {
-        return p64_refuse(r, P64_R_HPARAMS_OFFSET, (p64_at){P64_HDR_HPARAMS_AT, FMT_NO_INDEX, P64_RECORD_BYTES, offset},
-                          "The hyper-parameters are said to be at byte %llu of %llu; they need 64 bytes at a multiple of 64, "
-                          "behind the header",
-                          (unsigned long long)offset, (unsigned long long)r->span.size);
+        return p64_refuse(
+            r, P64_R_HPARAMS_OFFSET, (p64_at){P64_HDR_HPARAMS_AT, FMT_NO_INDEX, P64_RECORD_BYTES, offset},
+            "The hyper-parameters are said to be at byte %llu of %llu; they need 64 bytes at a multiple of 64, "
+            "behind the header",
+            (unsigned long long)offset, (unsigned long long)r->span.size);
     }
     return FMT_OK;
 }
@@ -84,9 +85,10 @@ fmt_status p64_check_section_bounds(p64_reader *r) {
     }
     const uint64_t table_end = (uint64_t)h->tensor_table_at + (uint64_t)P64_RECORD_BYTES * h->tensor_count;
     if (table_end > size) {
-        return p64_refuse(r, P64_R_TENSOR_TABLE_BOUNDS, (p64_at){P64_HDR_TENSOR_COUNT_AT, FMT_NO_INDEX, size, h->tensor_count},
-                          "%u tensor entries from byte %u end at %llu, past the end of the file at %llu", h->tensor_count,
-                          h->tensor_table_at, (unsigned long long)table_end, (unsigned long long)size);
+        return p64_refuse(r, P64_R_TENSOR_TABLE_BOUNDS,
+                          (p64_at){P64_HDR_TENSOR_COUNT_AT, FMT_NO_INDEX, size, h->tensor_count},
+                          "%u tensor entries from byte %u end at %llu, past the end of the file at %llu",
+                          h->tensor_count, h->tensor_table_at, (unsigned long long)table_end, (unsigned long long)size);
     }
     status = check_order(r);
     if (status != FMT_OK) {
@@ -95,8 +97,8 @@ fmt_status p64_check_section_bounds(p64_reader *r) {
     const uint64_t checksum_end = h->checksum_at + 4 * ((uint64_t)h->tensor_count + 1);
     if (checksum_end > size) {
         return p64_refuse(r, P64_R_CHECKSUM_BOUNDS, (p64_at){P64_HDR_CHECKSUM_AT, FMT_NO_INDEX, size, checksum_end},
-                          "The checksum table from byte %u ends at %llu, past the end of the file at %llu", h->checksum_at,
-                          (unsigned long long)checksum_end, (unsigned long long)size);
+                          "The checksum table from byte %u ends at %llu, past the end of the file at %llu",
+                          h->checksum_at, (unsigned long long)checksum_end, (unsigned long long)size);
     }
     const uint64_t page = h->page_size;
     r->file->blob_floor = (checksum_end + page - 1) & ~(page - 1);
@@ -111,19 +113,22 @@ static fmt_status check_role_table(p64_reader *r) {
         const uint64_t end = offset + (uint64_t)P64_RECORD_BYTES * r->file->hparams.n_layer;
         if (offset % P64_RECORD_BYTES != 0 || offset < (uint64_t)h->hparams_at + P64_RECORD_BYTES ||
             end > h->tensor_table_at) {
-            return p64_refuse(r, P64_R_SCHEDULE_OFFSET, at,
-                              "The layer schedule is said to be at bytes %llu..%llu; it belongs at a multiple of 64 between "
-                              "the hyper-parameters and the tensor table at %u",
-                              (unsigned long long)offset, (unsigned long long)end, h->tensor_table_at);
+            return p64_refuse(
+                r, P64_R_SCHEDULE_OFFSET, at,
+                "The layer schedule is said to be at bytes %llu..%llu; it belongs at a multiple of 64 between "
+                "the hyper-parameters and the tensor table at %u",
+                (unsigned long long)offset, (unsigned long long)end, h->tensor_table_at);
         }
         return FMT_OK;
     }
     if (offset != 0 && offset == h->tensor_table_at && h->version == 4 && r->mode != FMT_MODE_STRICT) {
-        p64_note(r, P64_R_ROLE_TABLE_VISION, at, "role_table_offset repeats the offset of the tensor table, as vision files do");
+        p64_note(r, P64_R_ROLE_TABLE_VISION, at,
+                 "role_table_offset repeats the offset of the tensor table, as vision files do");
         return FMT_OK;
     }
     if (offset != 0) {
-        return p64_refuse(r, P64_R_SCHEDULE_OFFSET, at, "role_table_offset is %llu although flag bit 6 (schedule) is clear",
+        return p64_refuse(r, P64_R_SCHEDULE_OFFSET, at,
+                          "role_table_offset is %llu although flag bit 6 (schedule) is clear",
                           (unsigned long long)offset);
     }
     return FMT_OK;
@@ -135,8 +140,8 @@ static fmt_status check_metadata_crc(p64_reader *r) {
     const uint32_t computed = crc32c(r->span.data, at);
     if (stored != computed) {
         return p64_refuse(r, P64_R_METADATA_CRC, (p64_at){at, FMT_NO_INDEX, stored, computed},
-                          "The checksum of bytes 0..%llu is %08x; the file says %08x", (unsigned long long)at - 1, computed,
-                          stored);
+                          "The checksum of bytes 0..%llu is %08x; the file says %08x", (unsigned long long)at - 1,
+                          computed, stored);
     }
     r->file->metadata_crc = computed;
     return FMT_OK;
@@ -171,7 +176,8 @@ fmt_status p64_check_metadata(p64_reader *r) {
         status = check_metadata_crc(r);
     }
     if (status == FMT_OK) {
-        status = p64_require_zero(r, P64_R_HEADER_RESERVED, P64_HDR_RESERVED_AT, P64_RECORD_BYTES, "Reserved header bytes");
+        status =
+            p64_require_zero(r, P64_R_HEADER_RESERVED, P64_HDR_RESERVED_AT, P64_RECORD_BYTES, "Reserved header bytes");
     }
     const uint64_t hp = r->file->header.hparams_at;
     const bool is_v3 = r->file->header.version == 3;

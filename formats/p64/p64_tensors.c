@@ -79,8 +79,8 @@ p64_tensor p64_get_tensor(const p64_file *file, uint32_t index) {
 
 static fmt_status check_rank_and_layer(const p64_reader *r, const walk *w) {
     if (w->t.rank < 1 || w->t.rank > 4) {
-        return p64_refuse(r, P64_R_RANK, place(w, P64_ENT_RANK_AT, 4, w->t.rank), "Tensor %u has rank %u; 1 to 4 are possible",
-                          w->index, w->t.rank);
+        return p64_refuse(r, P64_R_RANK, place(w, P64_ENT_RANK_AT, 4, w->t.rank),
+                          "Tensor %u has rank %u; 1 to 4 are possible", w->index, w->t.rank);
     }
     if (w->t.manifold_index > r->file->hparams.n_layer) {
         return p64_refuse(r, P64_R_MANIFOLD_INDEX,
@@ -96,9 +96,10 @@ static fmt_status check_name(p64_reader *r, walk *w) {
     const uint32_t offset = load_u32(r->span.data + w->at);
     w->t.name = load_name(r->file, w->index);
     if (w->t.name.data == NULL) {
-        return p64_refuse(r, P64_R_NAME_BOUNDS, place(w, 0, h->manifold_at - h->string_table_at, offset),
-                          "The name of tensor %u begins at offset %u of a string table of %u bytes and has no end there",
-                          w->index, offset, h->manifold_at - h->string_table_at);
+        return p64_refuse(
+            r, P64_R_NAME_BOUNDS, place(w, 0, h->manifold_at - h->string_table_at, offset),
+            "The name of tensor %u begins at offset %u of a string table of %u bytes and has no end there", w->index,
+            offset, h->manifold_at - h->string_table_at);
     }
     if (w->t.name.size == 0) {
         return p64_refuse(r, P64_R_NAME_EMPTY, place(w, 0, 0, offset), "The name of tensor %u has no bytes", w->index);
@@ -153,8 +154,8 @@ static fmt_status check_role_and_type(const p64_reader *r, const walk *w) {
     const bool lacks_ternary = w->t.dtype == BLK_TERNARY && (flags & P64_FLAG_TERNARY) == 0;
     if (lacks_soa || lacks_ternary) {
         return p64_refuse(r, P64_R_DTYPE_FLAG, place(w, P64_ENT_DTYPE_AT, flags, w->t.dtype),
-                          "Tensor %u (%s) has dtype %u, but flag bit %u of 0x%04x is clear", w->index, w->name, w->t.dtype,
-                          lacks_soa ? 3u : 2u, flags);
+                          "Tensor %u (%s) has dtype %u, but flag bit %u of 0x%04x is clear", w->index, w->name,
+                          w->t.dtype, lacks_soa ? 3u : 2u, flags);
     }
     return FMT_OK;
 }
@@ -166,18 +167,18 @@ static fmt_status check_blob_begin(const p64_reader *r, const walk *w) {
     const uint64_t begin = w->t.blob_offset;
     if (begin % step != 0) {
         return p64_refuse(r, P64_R_BLOB_ALIGNMENT, place(w, P64_ENT_BLOB_OFFSET_AT, step, begin),
-                          "The blob of tensor %u (%s) begins at byte %llu, no multiple of %u", w->index, w->name, (ull)begin,
-                          step);
+                          "The blob of tensor %u (%s) begins at byte %llu, no multiple of %u", w->index, w->name,
+                          (ull)begin, step);
     }
     if (begin < r->file->blob_floor) {
         return p64_refuse(r, P64_R_BLOB_FLOOR, place(w, P64_ENT_BLOB_OFFSET_AT, r->file->blob_floor, begin),
-                          "The blob of tensor %u (%s) begins at byte %llu; blobs begin at %llu", w->index, w->name, (ull)begin,
-                          (ull)r->file->blob_floor);
+                          "The blob of tensor %u (%s) begins at byte %llu; blobs begin at %llu", w->index, w->name,
+                          (ull)begin, (ull)r->file->blob_floor);
     }
     if (begin < w->previous_end) {
         return p64_refuse(r, P64_R_BLOB_ORDER, place(w, P64_ENT_BLOB_OFFSET_AT, w->previous_end, begin),
-                          "The blob of tensor %u (%s) begins at byte %llu; the one before it ends at %llu", w->index, w->name,
-                          (ull)begin, (ull)w->previous_end);
+                          "The blob of tensor %u (%s) begins at byte %llu; the one before it ends at %llu", w->index,
+                          w->name, (ull)begin, (ull)w->previous_end);
     }
     return FMT_OK;
 }
@@ -186,12 +187,12 @@ static fmt_status check_blob_size(const p64_reader *r, const walk *w) {
     const uint64_t end = w->t.blob_offset + w->t.blob.size;
     if (end > r->span.size) {
         return p64_refuse(r, P64_R_BLOB_BOUNDS, place(w, P64_ENT_BLOB_SIZE_AT, r->span.size, end),
-                          "The blob of tensor %u (%s) ends at byte %llu; the file ends at %llu", w->index, w->name, (ull)end,
-                          (ull)r->span.size);
+                          "The blob of tensor %u (%s) ends at byte %llu; the file ends at %llu", w->index, w->name,
+                          (ull)end, (ull)r->span.size);
     }
     if (w->t.blob.size == 0) {
-        return p64_refuse(r, P64_R_BLOB_EMPTY, place(w, P64_ENT_BLOB_SIZE_AT, 0, 0), "The blob of tensor %u (%s) has no bytes",
-                          w->index, w->name);
+        return p64_refuse(r, P64_R_BLOB_EMPTY, place(w, P64_ENT_BLOB_SIZE_AT, 0, 0),
+                          "The blob of tensor %u (%s) has no bytes", w->index, w->name);
     }
     uint64_t wanted = 0;
     const fmt_status sized = p64_tensor_bytes(w->t.dtype, w->t.rank, w->t.dims, &wanted);
@@ -208,10 +209,11 @@ static fmt_status check_blob_size(const p64_reader *r, const walk *w) {
 
 static fmt_status check_hash(const p64_reader *r, const walk *w) {
     if (!p64_name_matches_hash(r->file->header.flags, w->t.role, w->t.name, w->t.source_name_hash)) {
-        return p64_refuse(r, P64_R_NAME_HASH,
-                          place(w, P64_ENT_SOURCE_HASH_AT, fnv1a64(w->t.name.data, w->t.name.size), w->t.source_name_hash),
-                          "Tensor %u is named %s, but its source_name_hash %016llx is that of another name", w->index, w->name,
-                          (ull)w->t.source_name_hash);
+        return p64_refuse(
+            r, P64_R_NAME_HASH,
+            place(w, P64_ENT_SOURCE_HASH_AT, fnv1a64(w->t.name.data, w->t.name.size), w->t.source_name_hash),
+            "Tensor %u is named %s, but its source_name_hash %016llx is that of another name", w->index, w->name,
+            (ull)w->t.source_name_hash);
     }
     return FMT_OK;
 }
@@ -264,7 +266,8 @@ static fmt_status check_table_order(const p64_reader *r) {
             char name[DIAG_QUOTE_SIZE];
             diag_quote(name, load_name(r->file, i));
             return p64_refuse(r, P64_R_TABLE_ORDER, (p64_at){p64_entry_at(r->file, i) + P64_ENT_ROLE_AT, i, 0, t.role},
-                              "Tensor %u (%s, %s) belongs before the entry in front of it", i, name, p64_role_name(t.role));
+                              "Tensor %u (%s, %s) belongs before the entry in front of it", i, name,
+                              p64_role_name(t.role));
         }
         memcpy(previous, key, sizeof previous);
     }

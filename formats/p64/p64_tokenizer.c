@@ -69,10 +69,12 @@ static fmt_status read_string(const p64_reader *r, section *s, uint64_t index, f
 static fmt_status check_version(const p64_reader *r, uint64_t at, uint16_t version) {
     const p64_at place = {at + P64_TOK_VERSION_AT, FMT_NO_INDEX, 1, version};
     if (version != 1 && version != 2) {
-        return p64_refuse(r, P64_R_TOKENIZER_VERSION, place, "The tokenizer section's version is %u; 1 and 2 are known", version);
+        return p64_refuse(r, P64_R_TOKENIZER_VERSION, place, "The tokenizer section's version is %u; 1 and 2 are known",
+                          version);
     }
     if (version == 2) {
-        return p64_strictly(r, P64_R_TOKENIZER_V2, place, "The tokenizer section's version is 2, which stores stop ids");
+        return p64_strictly(r, P64_R_TOKENIZER_V2, place,
+                            "The tokenizer section's version is 2, which stores stop ids");
     }
     return FMT_OK;
 }
@@ -84,8 +86,8 @@ static fmt_status read_head(p64_reader *r, section *s) {
     const uint8_t *head = r->span.data + at;
     if (memcmp(head, "Q42T", 4) != 0) {
         return p64_refuse(r, P64_R_TOKENIZER_MAGIC, (p64_at){at, FMT_NO_INDEX, 0x54323451, load_u32(head)},
-                          "The tokenizer section begins with %02x %02x %02x %02x instead of Q42T", head[0], head[1], head[2],
-                          head[3]);
+                          "The tokenizer section begins with %02x %02x %02x %02x instead of Q42T", head[0], head[1],
+                          head[2], head[3]);
     }
     if (cursor_bytes(&s->c, P64_TOK_HEAD_BYTES) == NULL) {
         return refuse_short(r, s, at, P64_TOK_HEAD_BYTES, FMT_NO_INDEX);
@@ -104,7 +106,8 @@ static fmt_status read_head(p64_reader *r, section *s) {
         return p64_refuse(r, P64_R_TOKENIZER_FLAGS, (p64_at){at + P64_TOK_FLAGS_AT, FMT_NO_INDEX, 0, flags},
                           "The tokenizer section's flags are 0x%04x and must be 0", flags);
     }
-    return p64_require_zero(r, P64_R_TOKENIZER_PAD, at + P64_TOK_PAD_AT, at + P64_TOK_HEAD_BYTES, "Padding after add_bos");
+    return p64_require_zero(r, P64_R_TOKENIZER_PAD, at + P64_TOK_PAD_AT, at + P64_TOK_HEAD_BYTES,
+                            "Padding after add_bos");
 }
 
 static fmt_status read_tokens(p64_reader *r, section *s) {
@@ -125,7 +128,8 @@ static fmt_status read_tokens(p64_reader *r, section *s) {
     return status;
 }
 
-/* No tokenizer merges a NUL. It appears where a section was cut inside its last string, and the padding took its place. */
+/* No tokenizer merges a NUL. It appears where a section was cut inside its last string, and the padding took its
+ * place. */
 bool p64_is_merge_side(fmt_str text) {
     return text.size > 0 && memchr(text.data, 0, text.size) == NULL;
 }
@@ -140,9 +144,10 @@ static fmt_status read_merges(p64_reader *r, section *s) {
             fmt_str text;
             status = read_string(r, s, i, &text);
             if (status == FMT_OK && !p64_is_merge_side(text)) {
-                status = p64_refuse(r, P64_R_TOKENIZER_MERGE, (p64_at){at, i, 1, text.size},
-                                    "The %s side of merge %u %s", side == 0 ? "left" : "right", i,
-                                    text.size == 0 ? "has no bytes" : "holds a NUL byte, as a section that was cut does");
+                status =
+                    p64_refuse(r, P64_R_TOKENIZER_MERGE, (p64_at){at, i, 1, text.size}, "The %s side of merge %u %s",
+                               side == 0 ? "left" : "right", i,
+                               text.size == 0 ? "has no bytes" : "holds a NUL byte, as a section that was cut does");
             }
         }
     }
@@ -201,7 +206,8 @@ static void note_repeats(p64_reader *r) {
         char text[DIAG_QUOTE_SIZE];
         diag_quote(text, p64_get_token(r->file, first));
         p64_note(r, P64_R_TOKENIZER_REPEAT, (p64_at){r->token_at[first], first, 0, t->n_repeated},
-                 "Token %u (%s) repeats an earlier one (%u such tokens); the lowest id counts", first, text, t->n_repeated);
+                 "Token %u (%s) repeats an earlier one (%u such tokens); the lowest id counts", first, text,
+                 t->n_repeated);
     }
 }
 

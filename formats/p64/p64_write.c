@@ -1,5 +1,5 @@
-/* p64_write.c — the container's bytes: blobs first, because their checksums stand in front of them, then the metadata in one
- * pass through a small buffer.
+/* p64_write.c — the container's bytes: blobs first, because their checksums stand in front of them, then the metadata
+ * in one pass through a small buffer.
  */
 #include "p64_write.h"
 
@@ -14,7 +14,7 @@ typedef unsigned long long ull;
 static const fmt_rule rule_sink = {"write-sink", "12", "every byte must be written"};
 static const fmt_rule rule_cancelled = {"write-cancelled", "12", "nothing is left behind"};
 
-/* --------------------------------------------------------------------------------------------------------------- blobs */
+/* ------------------------------------------------------------------------------------------------------------ blobs */
 
 typedef struct blob_out {
     const p64_plan *plan;
@@ -29,8 +29,8 @@ typedef struct blob_out {
 } blob_out;
 
 static fmt_status refuse_sink(fmt_diag *diag, uint64_t at) {
-    return diag_refuse(diag, FMT_IO, &rule_sink, (diag_place){at, FMT_NO_INDEX, 0, 0}, "writing fails at byte %llu of the container",
-                       (ull)at);
+    return diag_refuse(diag, FMT_IO, &rule_sink, (diag_place){at, FMT_NO_INDEX, 0, 0},
+                       "writing fails at byte %llu of the container", (ull)at);
 }
 
 static fmt_status put_blob(void *ctx, const void *data, uint64_t size) {
@@ -42,8 +42,8 @@ static fmt_status put_blob(void *ctx, const void *data, uint64_t size) {
     o->at += size;
     o->done += size;
     if (o->progress != NULL && !o->progress(o->progress_ctx, o->done, o->total)) {
-        return diag_refuse(o->diag, FMT_CANCELLED, &rule_cancelled, (diag_place){o->at, FMT_NO_INDEX, o->total, o->done},
-                           "stopped on request");
+        return diag_refuse(o->diag, FMT_CANCELLED, &rule_cancelled,
+                           (diag_place){o->at, FMT_NO_INDEX, o->total, o->done}, "stopped on request");
     }
     return FMT_OK;
 }
@@ -71,7 +71,7 @@ static fmt_status write_blobs(p64_plan *plan, blob_out *o) {
     return FMT_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ metadata */
+/* --------------------------------------------------------------------------------------------------------- metadata */
 
 enum { META_BUFFER_BYTES = 64 * 1024 };
 
@@ -307,7 +307,8 @@ static fmt_status write_metadata(p64_plan *plan, const p64_sink *sink, fmt_diag 
     return o.status == FMT_OK ? FMT_OK : refuse_sink(diag, o.at);
 }
 
-fmt_status p64_write(p64_plan *plan, const p64_sink *sink, p64_progress_fn *progress, void *progress_ctx, fmt_diag *diag) {
+fmt_status p64_write(p64_plan *plan, const p64_sink *sink, p64_progress_fn *progress, void *progress_ctx,
+                     fmt_diag *diag) {
     blob_out blobs = {.plan = plan, .sink = sink, .progress = progress, .progress_ctx = progress_ctx, .diag = diag};
     const fmt_status status = write_blobs(plan, &blobs);
     return status == FMT_OK ? write_metadata(plan, sink, diag) : status;

@@ -20,8 +20,8 @@ typedef fmt_status p64_emit_fn(void *ctx, const void *data, uint64_t size);
 uint64_t p64_form_work_bytes(p64_form form, const p64_source_tensor *t);
 
 /* Decides the type of every entry; reads the tensors that may change. A note for each that has to stay. */
-fmt_status p64_form_settle(p64_plan *plan, fmt_note_fn *note, void *note_ctx, p64_progress_fn *progress, void *progress_ctx,
-                           fmt_diag *diag);
+fmt_status p64_form_settle(p64_plan *plan, fmt_note_fn *note, void *note_ctx, p64_progress_fn *progress,
+                           void *progress_ctx, fmt_diag *diag);
 
 /* Gives the bytes of one entry, in its own type, in order. FMT_IO: the source could not be read. Other statuses are the
  * emitter's. */

@@ -42,7 +42,8 @@ static void find_folder(const char *path, char out[ATOMIC_PATH_SIZE]) {
     out[length] = '\0';
 }
 
-/* A symbolic link is followed, so that what it points to is replaced, not the link. A path that does not exist yet stays. */
+/* A symbolic link is followed, so that what it points to is replaced, not the link. A path that does not exist yet
+ * stays. */
 static fmt_status set_target(atomic_file *file, const char *path, fmt_diag *diag) {
     struct stat info;
     char *real = lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? realpath(path, NULL) : NULL;
@@ -84,17 +85,19 @@ static fmt_status check_space(const char *path, uint64_t size_needed, fmt_diag *
     const uint64_t unit = info.f_frsize != 0 ? info.f_frsize : info.f_bsize;
     const uint64_t free_bytes = unit != 0 && info.f_bavail > UINT64_MAX / unit ? UINT64_MAX : unit * info.f_bavail;
     if (size_needed > free_bytes) {
-        snprintf(why, sizeof why, "%llu bytes are needed on this disk, %llu are free", (ull)size_needed, (ull)free_bytes);
+        snprintf(why, sizeof why, "%llu bytes are needed on this disk, %llu are free", (ull)size_needed,
+                 (ull)free_bytes);
         return refuse(diag, FMT_LIMIT, path, "Will not write", why);
     }
     return FMT_OK;
 }
 
-/* A name that nobody has: the process and a counter. O_EXCL makes a file that exists already, or a link laid as a trap, fail. */
+/* A name that nobody has: the process and a counter. O_EXCL makes a file that exists already, or a link laid as a
+ * trap, fail. */
 static int open_temporary(atomic_file *file) {
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
-        snprintf(file->temporary, sizeof file->temporary, "%.*s.%ld-%u.tmp", ATOMIC_PATH_SIZE - 48, file->path, (long)getpid(),
-                 attempt);
+        snprintf(file->temporary, sizeof file->temporary, "%.*s.%ld-%u.tmp", ATOMIC_PATH_SIZE - 48, file->path,
+                 (long)getpid(), attempt);
         const int fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
@@ -103,7 +106,8 @@ static int open_temporary(atomic_file *file) {
     return -1;
 }
 
-fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_forced, uint64_t size_needed, fmt_diag *diag) {
+fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_forced, uint64_t size_needed,
+                              fmt_diag *diag) {
     *file = (atomic_file){.fd = -1, .is_forced = is_forced};
     fmt_status status = set_target(file, path, diag);
     if (status == FMT_OK) {

@@ -5,11 +5,13 @@
  *     commit   sync, rename onto the target, sync the folder
  *     abort    take the temporary file away; also what a caller does after any failure
  *
- * Without force the target is not replaced: `create` refuses an existing one, and `commit` refuses one that appeared meanwhile.
+ * Without force the target is not replaced: `create` refuses an existing one, and `commit` refuses one that appeared
+ * meanwhile.
  *
  * Threading: one thread at a time per file; writes to disjoint ranges may run on several threads.
  * Memory:    fixed storage in the struct; a mapping is taken away by commit and abort.
- * Errors:    FMT_IO with the system's words and the path in diag->text (rule "file"); FMT_LIMIT when the disk has too little
+ * Errors:    FMT_IO with the system's words and the path in diag->text (rule "file"); FMT_LIMIT when the disk has too
+ * little
  *            free space. After a failed create there is nothing to abort; abort may be called all the same.
  */
 #ifndef HOST_ATOMIC_FILE_H
@@ -33,7 +35,8 @@ typedef struct atomic_file {
 } atomic_file;
 
 /* Makes the temporary file. `size_needed` bytes must be free on that disk (0: not asked). */
-fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_forced, uint64_t size_needed, fmt_diag *diag);
+fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_forced, uint64_t size_needed,
+                              fmt_diag *diag);
 
 /* Writes all of `size` bytes at `offset`. */
 fmt_status atomic_file_write(atomic_file *file, uint64_t offset, const void *data, uint64_t size, fmt_diag *diag);

@@ -101,7 +101,9 @@ static bool read_number(const char *path, uint64_t *out_first, uint64_t *out_sec
     if (file == NULL) {
         return false;
     }
-    const int n = out_second == NULL ? fscanf(file, "%" SCNu64, out_first) : fscanf(file, "%" SCNu64 " %" SCNu64, out_first, out_second);
+    const int n = out_second == NULL
+                      ? fscanf(file, "%" SCNu64, out_first) /* lint: numbers that the kernel writes */
+                      : fscanf(file, "%" SCNu64 " %" SCNu64, out_first, out_second); /* lint: numbers that the kernel writes */
     fclose(file);
     return n == (out_second == NULL ? 1 : 2);
 }
@@ -166,7 +168,7 @@ static uint64_t read_meminfo(const char *key) {
     uint64_t kib = 0;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), " %" SCNu64, &kib) == 1) {
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), " %" SCNu64, &kib) == 1) { /* lint: a number that the kernel writes */
             break;
         }
     }

@@ -2,16 +2,20 @@
 #include "convert/convert.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/atomic_file.h"
 #include "common/diag.h"
 
 static const fmt_rule rule_memory = {"convert-memory", "", "work memory for the largest tensor is needed"};
+static const fmt_rule rule_source = {"convert-source", "", "the source must stay as it is while it is read"};
+static const fmt_rule rule_same = {"convert-source", "", "name another output file"};
 static const fmt_rule rule_cancelled = {"convert-cancelled", "", "nothing is left behind"};
 
 static fmt_status refuse_memory(uint64_t bytes, fmt_diag *diag) {
-    return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, bytes, 0}, "%llu bytes cannot be had",
-                       (unsigned long long)bytes);
+    return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, bytes, 0},
+                       "%llu bytes cannot be had", (unsigned long long)bytes);
 }
 
 /* The sink of the container. */
@@ -66,7 +70,8 @@ static fmt_status check_tensors(const convert_request *request, const p64_file *
     return FMT_OK;
 }
 
-/* There are as many tensors as in the source: the plan took every one, so only a fault of this program could change that. */
+/* There are as many tensors as in the source: the plan took every one, so only a fault of this program could change
+ * that. */
 static fmt_status check_parity(const convert_request *request, const p64_file *p64, const atomic_file *file,
                                convert_parity_report *out_parity, fmt_diag *diag) {
     convert_parity_report parity = {.n_tensors = p64->header.tensor_count};
@@ -80,16 +85,26 @@ static fmt_status check_parity(const convert_request *request, const p64_file *p
     return status;
 }
 
-/* What was written must be what a strict reader accepts (the default mode for the extended profile), and hold the source. */
+/* What the extended profile adds is no news to whoever asked for it. */
+static void forward_note(void *ctx, const fmt_diag *note) {
+    const convert_request *request = ctx;
+    const bool is_wanted = strcmp(note->rule, "hparams-extension") == 0 || strcmp(note->rule, "tokenizer-v2") == 0;
+    if (request->note != NULL && !(request->options.is_extended && is_wanted)) {
+        request->note(request->ctx, note);
+    }
+}
+
+/* What was written must be what a reader accepts, and hold the source. The default mode, because a vocabulary may
+ * hold tokens that are no UTF-8: those are stored as they are, and are a note. */
 static fmt_status check_container(const convert_request *request, atomic_file *file, convert_parity_report *out_parity,
                                   fmt_diag *diag) {
-    const fmt_mode mode = request->options.is_extended ? FMT_MODE_DEFAULT : FMT_MODE_STRICT;
+    convert_request copy = *request;
     fmt_span span;
     uint64_t bytes = 0;
     p64_file p64;
     fmt_status status = atomic_file_map(file, &span, diag);
     if (status == FMT_OK) {
-        status = p64_scratch_size(span, mode, &bytes, diag);
+        status = p64_scratch_size(span, FMT_MODE_DEFAULT, &bytes, diag);
     }
     if (status != FMT_OK) {
         return status;
@@ -98,12 +113,31 @@ static fmt_status check_container(const convert_request *request, atomic_file *f
     if (scratch == NULL) {
         return refuse_memory(bytes, diag);
     }
-    status = p64_open(span, mode, scratch, bytes, &p64, NULL, NULL, diag);
+    status = p64_open(span, FMT_MODE_DEFAULT, scratch, bytes, &p64, forward_note, &copy, diag);
     if (status == FMT_OK) {
         status = check_parity(request, &p64, file, out_parity, diag);
     }
     free(scratch);
     return status;
+}
+
+/* A source that is cut while it is read gives zeros, and the container would agree with them. */
+static fmt_status check_source(const convert_request *request, fmt_diag *diag) {
+    if (request->mapping != NULL && mapped_file_check(request->mapping, NULL) < 0) {
+        return diag_refuse(diag, FMT_IO, &rule_source, (diag_place){0, FMT_NO_INDEX, 0, 0},
+                           "the source was cut or could not be read");
+    }
+    return FMT_OK;
+}
+
+/* Forced or not, the source is not replaced by what is made of it. */
+static fmt_status check_output(const convert_request *request, fmt_diag *diag) {
+    struct stat info;
+    if (request->mapping != NULL && stat(request->output_path, &info) == 0 &&
+        (uint64_t)info.st_dev == request->mapping->device && (uint64_t)info.st_ino == request->mapping->inode) {
+        return diag_refuse(diag, FMT_IO, &rule_same, (diag_place){0, FMT_NO_INDEX, 0, 0}, "the output is the source itself");
+    }
+    return FMT_OK;
 }
 
 /* Temporary file, container, check, rename. */
@@ -118,6 +152,9 @@ static fmt_status make_file(const convert_request *request, p64_plan *plan, conv
         status = check_container(request, &file, &report->parity, diag);
     }
     if (status == FMT_OK) {
+        status = check_source(request, diag);
+    }
+    if (status == FMT_OK) {
         status = atomic_file_commit(&file, diag);
     }
     atomic_file_abort(&file);
@@ -127,8 +164,8 @@ static fmt_status make_file(const convert_request *request, p64_plan *plan, conv
 static fmt_status plan_and_make(const convert_request *request, const gguf_source *from, void *memory, uint64_t bytes,
                                 convert_report *report, fmt_diag *diag) {
     p64_plan plan;
-    fmt_status status = p64_plan_make(&from->source, &request->options, memory, bytes, &plan, request->note, request->ctx,
-                                      request->progress, request->ctx, diag);
+    fmt_status status = p64_plan_make(&from->source, &request->options, memory, bytes, &plan, request->note,
+                                      request->ctx, request->progress, request->ctx, diag);
     if (status == FMT_OK) {
         status = make_file(request, &plan, report, diag);
     }
@@ -149,6 +186,9 @@ fmt_status convert_gguf(const convert_request *request, convert_report *out_repo
     convert_report report = {0};
     fmt_status status = gguf_source_init(&from, request->gguf, diag);
     from.mapping = request->mapping;
+    if (status == FMT_OK) {
+        status = check_output(request, diag);
+    }
     if (status == FMT_OK) {
         status = p64_plan_memory(&from.source, &request->options, &bytes, diag);
     }

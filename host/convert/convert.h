@@ -20,7 +20,7 @@
 
 #include "base/mapped_file.h"
 
-/* ----------------------------------------------------------------------------------------------------------- gguf_source */
+/* ------------------------------------------------------------------------------------------------------ gguf_source */
 
 /* An array of strings, walked by index: a step forward is cheap, a step back starts again. */
 typedef struct string_walk {
@@ -40,7 +40,7 @@ typedef struct gguf_source {
 /* Fills *out. FMT_BAD_FILE: a key has a value that a container cannot be made of; the diagnosis names it. */
 fmt_status gguf_source_init(gguf_source *out, const gguf_file *file, fmt_diag *diag);
 
-/* ---------------------------------------------------------------------------------------------------------------- parity */
+/* ----------------------------------------------------------------------------------------------------------- parity */
 
 typedef struct convert_parity_report {
     uint32_t n_tensors;
@@ -49,19 +49,20 @@ typedef struct convert_parity_report {
     uint64_t bytes_equal;
 } convert_parity_report;
 
-/* Every tensor of `p64` must be that of `source` at its source_offset: name hash, shape, and, where the type is the same, every
- * byte; and there must be as many. FMT_BAD_FILE: the diagnosis names the first tensor that differs, offset is that of its
- * entry (or of the byte) in the container. */
-fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report, fmt_diag *diag);
+/* Every tensor of `p64` must be that of `source` at its source_offset: name hash, shape, and, where the type is the
+ * same, every byte; and there must be as many. FMT_BAD_FILE: the diagnosis names the first tensor that differs,
+ * offset is that of its entry (or of the byte) in the container. */
+fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report,
+                          fmt_diag *diag);
 
 /* The same for one tensor, added to *report; n_tensors is not touched, nor is the count of tensors compared. */
-fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index, convert_parity_report *report,
-                                 fmt_diag *diag);
+fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index,
+                                 convert_parity_report *report, fmt_diag *diag);
 
 /* The source tensor whose data begin at this offset, or null. */
 const gguf_tensor *convert_find_source(const gguf_file *source, uint64_t offset);
 
-/* ----------------------------------------------------------------------------------------------------------------- facts */
+/* ------------------------------------------------------------------------------------------------------------ facts */
 
 typedef struct convert_fact {
     fmt_str name;     /* GGUF key or tensor name; borrowed from the source */
@@ -75,13 +76,14 @@ typedef struct convert_facts_report {
     uint32_t n_lost;       /* facts that the container does not hold */
     uint32_t n_blocking;   /* of these, the ones that matter for computing */
     bool runs_alone;       /* as llama with epsilon 1e-5 and a BPE tokenizer: n_blocking is 0 */
-    bool needs_assumption; /* when it runs alone: --assume llama is needed, the container does not say its architecture */
+    bool
+        needs_assumption; /* when it runs alone: --assume llama is needed for it */
 } convert_facts_report;
 
 /* Calls `fact` (may be null) for each fact of the source that a container of this profile does not hold. */
 convert_facts_report convert_facts(const gguf_source *source, bool is_extended, convert_fact_fn *fact, void *ctx);
 
-/* ----------------------------------------------------------------------------------------------------------- convert_gguf */
+/* ----------------------------------------------------------------------------------------------------- convert_gguf */
 
 typedef struct convert_request {
     const gguf_file *gguf;
@@ -104,8 +106,8 @@ typedef struct convert_report {
 
 /* Writes output_path or nothing.
  *
- * FMT_LIMIT: the container would not fit (nothing was written). FMT_IO: the file exists already, the disk is full or failed.
- * FMT_NO_SPACE: not enough memory for the largest tensor. FMT_CANCELLED: progress said so. [may block] */
+ * FMT_LIMIT: the container would not fit (nothing was written). FMT_IO: the file exists already, the disk is full or
+ * failed. FMT_NO_SPACE: not enough memory for the largest tensor. FMT_CANCELLED: progress said so. [may block] */
 fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* convert_facts.c — section 19 of the P64 document: what a language model needs and a container does not hold.
  *
- * A container alone runs only as a llama model with epsilon 1e-5, adjacent-pair RoPE over the whole head, and the byte-level BPE
- * tokenizer that its Q42T section gives. A fact *blocks* when the model needs anything else.
+ * A container alone runs only as a llama model with epsilon 1e-5, adjacent-pair RoPE over the whole head, and the
+ * byte-level BPE tokenizer that its Q42T section gives. A fact *blocks* when the model needs anything else.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static bool equals(fmt_str text, const char *word) {
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-/* ------------------------------------------------------------------------------------------- which values would be missed */
+/* ------------------------------------------------------------------------------------- which values would be missed */
 
 /* Size of a head as a container of this profile gives it. */
 static uint32_t head_size_alone(const survey *s) {
@@ -122,7 +122,7 @@ static bool unless_bpe(const survey *s, const gguf_kv *kv) {
     return !gguf_kv_string(kv, &model) || !equals(model, "gpt2");
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- keys */
+/* ------------------------------------------------------------------------------------------------------------- keys */
 
 typedef bool blocks_fn(const survey *s, const gguf_kv *kv);
 
@@ -226,7 +226,7 @@ static void look_at_keys(survey *s) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- tensors */
+/* ---------------------------------------------------------------------------------------------------------- tensors */
 
 static bool is_llama_role(p64_role role) {
     return role <= P64_ROLE_OUTPUT_NORM;
@@ -263,6 +263,7 @@ convert_facts_report convert_facts(const gguf_source *source, bool is_extended, 
     look_at_tensors(&s);
     look_at_tokenizer(&s);
     s.report.runs_alone = s.report.n_blocking == 0;
-    s.report.needs_assumption = s.report.runs_alone && !(is_extended && source->source.hparams.architecture == P64_ARCH_LLAMA);
+    s.report.needs_assumption =
+        s.report.runs_alone && !(is_extended && source->source.hparams.architecture == P64_ARCH_LLAMA);
     return s.report;
 }

@@ -17,7 +17,7 @@ static const fmt_rule rule_text = {"convert-key", "10", "a container's tokenizer
 static const fmt_rule rule_count = {"convert-count", "6", "a container counts its tensors in 32 bits"};
 static const fmt_rule rule_merge = {"convert-merge", "10", "a merge is two parts with a space between them"};
 
-/* ------------------------------------------------------------------------------------------------- keys by their endings */
+/* -------------------------------------------------------------------------------------------- keys by their endings */
 
 static bool has_ending(fmt_str key, const char *ending) {
     const size_t length = strlen(ending);
@@ -50,8 +50,8 @@ static bool matches_kv_heads(fmt_str key) {
 
 static fmt_status refuse_key(const gguf_kv *kv, const fmt_rule *rule, fmt_diag *diag) {
     char key[DIAG_QUOTE_SIZE];
-    return diag_refuse(diag, FMT_BAD_FILE, rule, (diag_place){0, FMT_NO_INDEX, 0, 0}, "key %s of type %s", diag_quote(key, kv->key),
-                       gguf_type_name(kv->type));
+    return diag_refuse(diag, FMT_BAD_FILE, rule, (diag_place){0, FMT_NO_INDEX, 0, 0}, "key %s of type %s",
+                       diag_quote(key, kv->key), gguf_type_name(kv->type));
 }
 
 /* The value as an unsigned number; the largest element of an array. False: no number, or negative. */
@@ -106,7 +106,7 @@ static fmt_status find_float(const gguf_file *file, const key_pattern *pattern, 
     return FMT_OK;
 }
 
-/* --------------------------------------------------------------------------------------------------------- architecture */
+/* ----------------------------------------------------------------------------------------------------- architecture */
 
 static char to_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -178,7 +178,7 @@ static void find_arch_facts(const gguf_file *file, p64_hparams *hp) {
                      (hp->logit_softcap != 0.0f ? 16u : 0);
 }
 
-/* ----------------------------------------------------------------------------------------------------- hyper-parameters */
+/* ------------------------------------------------------------------------------------------------- hyper-parameters */
 
 static fmt_status find_sizes(const gguf_file *file, p64_hparams *hp, fmt_diag *diag) {
     const struct {
@@ -236,7 +236,7 @@ static fmt_status find_hparams(const gguf_file *file, p64_hparams *hp, fmt_diag 
     return FMT_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- tokenizer */
+/* -------------------------------------------------------------------------------------------------------- tokenizer */
 
 static void start_walk(string_walk *w, gguf_array array) {
     *w = (string_walk){.array = array, .iter = gguf_iterate(&array)};
@@ -324,9 +324,9 @@ static fmt_status find_tokenizer(gguf_source *s, fmt_diag *diag) {
         return status;
     }
     if (s->tokens.array.count > UINT32_MAX || s->merges.array.count > UINT32_MAX) {
-        return diag_refuse(diag, FMT_LIMIT, &rule_text, (diag_place){0, FMT_NO_INDEX, UINT32_MAX, s->tokens.array.count},
-                           "the tokenizer has %llu tokens and %llu merges", (ull)s->tokens.array.count,
-                           (ull)s->merges.array.count);
+        return diag_refuse(
+            diag, FMT_LIMIT, &rule_text, (diag_place){0, FMT_NO_INDEX, UINT32_MAX, s->tokens.array.count},
+            "the tokenizer has %llu tokens and %llu merges", (ull)s->tokens.array.count, (ull)s->merges.array.count);
     }
     t->is_present = true;
     t->n_tokens = (uint32_t)s->tokens.array.count;
@@ -335,7 +335,7 @@ static fmt_status find_tokenizer(gguf_source *s, fmt_diag *diag) {
     return status == FMT_OK ? check_merges(s, t->n_merges, diag) : status;
 }
 
-/* ---------------------------------------------------------------------------------------------------- the writer's calls */
+/* ----------------------------------------------------------------------------------------------- the writer's calls */
 
 static void get_tensor(void *ctx, uint32_t index, p64_source_tensor *out) {
     const gguf_source *s = ctx;

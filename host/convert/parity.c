@@ -58,8 +58,8 @@ static uint64_t compare_bytes(const uint8_t *a, const uint8_t *b, uint64_t size)
     return at;
 }
 
-fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index, convert_parity_report *report,
-                                 fmt_diag *diag) {
+fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index,
+                                 convert_parity_report *report, fmt_diag *diag) {
     const p64_tensor t = p64_get_tensor(p64, index);
     const gguf_tensor *from = convert_find_source(source, t.source_offset);
     const char *difference = find_difference(&t, from);
@@ -77,19 +77,22 @@ fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, u
     if (at != UINT64_MAX) {
         return diag_refuse(diag, FMT_BAD_FILE, &rule_parity,
                            (diag_place){t.blob_offset + at, index, source->span.data[from->at + at], t.blob.data[at]},
-                           "byte %llu of tensor %u (%s) differs from the source", (ull)at, index, diag_quote(name, t.name));
+                           "byte %llu of tensor %u (%s) differs from the source", (ull)at, index,
+                           diag_quote(name, t.name));
     }
     report->n_equal++;
     report->bytes_equal += t.blob.size;
     return FMT_OK;
 }
 
-fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report, fmt_diag *diag) {
+fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report,
+                          fmt_diag *diag) {
     convert_parity_report report = {.n_tensors = p64->header.tensor_count};
     if (p64->header.tensor_count != source->n_tensors) {
         return diag_refuse(diag, FMT_BAD_FILE, &rule_parity,
                            (diag_place){0, FMT_NO_INDEX, source->n_tensors, p64->header.tensor_count},
-                           "the container has %u tensors, the source %llu", p64->header.tensor_count, (ull)source->n_tensors);
+                           "the container has %u tensors, the source %llu", p64->header.tensor_count,
+                           (ull)source->n_tensors);
     }
     for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
         const fmt_status status = convert_parity_tensor(p64, source, i, &report, diag);

@@ -69,4 +69,3 @@ uint32_t kv_cells_truncate(kv_cells *kv, uint32_t length) {
     }
     return kv->length;
 }
-

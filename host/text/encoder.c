@@ -101,20 +101,26 @@ typedef struct part_run {
     size_t size;
 } part_run;
 
+/* The special token at text[at] of a part that ends at part_end, or null. */
+static const special_token *match_special(const tokenizer *tok, const part_run *run, const encode_part *part, size_t at,
+                                          size_t part_end) {
+    const bool *starts = part->is_special ? tok->special.starts_any : tok->special.starts_added;
+    if (!starts[run->text[at]]) {
+        return NULL;
+    }
+    const special_limits limits = {.end = run->text + run->size,
+                                   .marker_end = run->text + (part->is_guarded ? at : part->is_special ? part_end : run->size),
+                                   .control_end = run->text + (part->is_special ? part_end : at)};
+    return special_match_at(&tok->special, run->text + at, &limits);
+}
+
 static qn_status encode_run(encoder *e, const part_run *run) {
-    const special_matcher *special = &e->tok->special;
     size_t at = 0, fragment = 0, part_end = 0;
     qn_status status = QN_OK;
     for (size_t i = 0; i < run->n_parts && status >= 0; i++) {
-        const bool is_special = run->parts[i].is_special;
-        const bool *starts = is_special ? special->starts_any : special->starts_added;
         part_end += run->parts[i].size;
         while (at < part_end && status >= 0) {
-            const special_token *token = NULL;
-            if (starts[run->text[at]]) {
-                const uint8_t *control_end = run->text + (is_special ? part_end : at);
-                token = special_match_at(special, run->text + at, run->text + run->size, control_end);
-            }
+            const special_token *token = match_special(e->tok, run, &run->parts[i], at, part_end);
             if (token == NULL) {
                 at++;
                 continue;
@@ -218,7 +224,7 @@ static qn_status encode_text(const tokenizer *tok, const encode_part *parts, siz
 
 qn_status tokenizer_encode(const tokenizer *tok, const char *text, size_t size, uint32_t flags, token_list *out,
                            error_context *err) {
-    const encode_part part = {text, size, (flags & ENCODE_SPECIAL) != 0, TOKEN_NONE};
+    const encode_part part = {text, size, (flags & ENCODE_SPECIAL) != 0, false, TOKEN_NONE};
     return encode_text(tok, &part, 1, (const uint8_t *)text, size, flags, out, err);
 }
 

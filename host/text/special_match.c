@@ -15,6 +15,22 @@ static bool is_special(const vocab *v, uint32_t id, bool *is_added) {
     return is_kind && spelling.size > 0 && utf8_first_invalid(spelling.data, spelling.size) == UTF8_ALL_VALID;
 }
 
+static bool equals(fmt_str text, const char *word) {
+    return text.size == strlen(word) && memcmp(text.data, word, (size_t)text.size) == 0;
+}
+
+/* Some vocabularies call the separators of turns added tokens, which text may spell; a conversation's messages may not. */
+static bool looks_like_marker(fmt_str spelling) {
+    static const char *const names[] = {"<start_of_turn>", "<end_of_turn>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (equals(spelling, names[i])) {
+            return true;
+        }
+    }
+    return spelling.size > 4 && memcmp(spelling.data, "<|", 2) == 0 &&
+           memcmp(spelling.data + spelling.size - 2, "|>", 2) == 0;
+}
+
 static int compare_tokens(const void *left, const void *right) {
     const special_token *a = left, *b = right;
     const uint64_t shorter = a->spelling.size < b->spelling.size ? a->spelling.size : b->spelling.size;
@@ -70,7 +86,8 @@ qn_status special_matcher_init(special_matcher *m, const vocab *v, error_context
     }
     for (uint32_t id = 0; id < v->n_tokens; id++) {
         if (is_special(v, id, &is_added)) {
-            m->tokens[m->n_tokens++] = (special_token){v->spellings[id], id, is_added};
+            m->tokens[m->n_tokens++] = (special_token){v->spellings[id], id, is_added,
+                                                         is_added && looks_like_marker(v->spellings[id])};
         }
     }
     qsort(m->tokens, m->n_tokens, sizeof *m->tokens, compare_tokens);
@@ -98,17 +115,20 @@ static uint32_t lower_bound(const special_matcher *m, uint32_t low, uint32_t hig
     return low;
 }
 
-const special_token *special_match_at(const special_matcher *m, const uint8_t *at, const uint8_t *end,
-                                      const uint8_t *control_end) {
-    const uint64_t room = (uint64_t)(end - at);
-    const uint64_t control_room = control_end > at ? (uint64_t)(control_end - at) : 0;
+static uint64_t room_until(const uint8_t *at, const uint8_t *end) {
+    return end > at ? (uint64_t)(end - at) : 0;
+}
+
+const special_token *special_match_at(const special_matcher *m, const uint8_t *at, const special_limits *limits) {
+    const uint64_t room = room_until(at, limits->end);
+    const uint64_t marker_room = room_until(at, limits->marker_end), control_room = room_until(at, limits->control_end);
     const special_token *best = NULL;
     uint32_t low = m->first[*at], high = m->first[*at + 1];
     uint64_t depth = 1;
     while (low < high) {
         while (low < high && m->tokens[low].spelling.size == depth) {
             const special_token *token = &m->tokens[low++];
-            const bool is_allowed = token->is_added || depth <= control_room;
+            const bool is_allowed = depth <= (token->is_marker ? marker_room : token->is_added ? room : control_room);
             if (is_allowed && (best == NULL || best->spelling.size < depth)) {
                 best = token;
             }

@@ -18,6 +18,7 @@ typedef struct special_token {
     fmt_str spelling; /* 1 byte or more */
     uint32_t id;
     bool is_added;    /* user-defined: matched in any text; otherwise control or unknown */
+    bool is_marker;   /* added, but spelled like what separates the turns of a conversation: <|...|>, [INST] and the like */
 } special_token;
 
 typedef struct special_matcher {
@@ -30,10 +31,15 @@ typedef struct special_matcher {
 qn_status special_matcher_init(special_matcher *m, const vocab *v, error_context *err);
 void special_matcher_deinit(special_matcher *m);
 
-/* The longest special token at `at`, or null. Added tokens may reach up to `end`; control tokens up to `control_end`, and
- * none is given when that is not behind `at`. [any-thread] [no-alloc] */
-const special_token *special_match_at(const special_matcher *m, const uint8_t *at, const uint8_t *end,
-                                      const uint8_t *control_end);
+/* How far tokens may reach from where a match begins; not behind it: none of that kind is given. */
+typedef struct special_limits {
+    const uint8_t *end;         /* added tokens */
+    const uint8_t *marker_end;  /* added tokens that are markers */
+    const uint8_t *control_end; /* control tokens */
+} special_limits;
+
+/* The longest special token at `at` (before limits->end), or null. [any-thread] [no-alloc] */
+const special_token *special_match_at(const special_matcher *m, const uint8_t *at, const special_limits *limits);
 
 /* Id of the special token with this spelling, or TOKEN_NONE. */
 uint32_t special_find(const special_matcher *m, fmt_str spelling);

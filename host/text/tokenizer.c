@@ -146,9 +146,13 @@ const char *tokenizer_pre_names(void) {
     return pretokenizer_names();
 }
 
-uint32_t tokenizer_find(const tokenizer *tok, const char *spelling) {
+uint32_t tokenizer_find_special(const tokenizer *tok, const char *spelling) {
     const fmt_str wanted = {spelling, strlen(spelling)};
-    const uint32_t special = wanted.size > 0 ? special_find(&tok->special, wanted) : TOKEN_NONE;
+    return wanted.size > 0 ? special_find(&tok->special, wanted) : TOKEN_NONE;
+}
+
+uint32_t tokenizer_find(const tokenizer *tok, const char *spelling) {
+    const uint32_t special = tokenizer_find_special(tok, spelling);
     if (special != TOKEN_NONE) {
         return special;
     }

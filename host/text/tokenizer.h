@@ -88,6 +88,7 @@ typedef struct encode_part {
     const char *text; /* may be null when size is 0 */
     size_t size;
     bool is_special;  /* as ENCODE_SPECIAL, for this part; a control token never reaches over the part's end */
+    bool is_guarded;  /* not even added tokens are read that are spelled like the separators of turns: <|...|>, [INST], ... */
     uint32_t token;   /* TOKEN_NONE, or an id that stands before the text */
 } encode_part;
 
@@ -102,6 +103,7 @@ size_t tokenizer_token_bytes(const tokenizer *tok, uint32_t id, bool special, ch
 
 uint32_t tokenizer_size(const tokenizer *tok);
 uint32_t tokenizer_find(const tokenizer *tok, const char *spelling); /* id of the exact vocabulary spelling or TOKEN_NONE */
+uint32_t tokenizer_find_special(const tokenizer *tok, const char *spelling); /* likewise, among added and control tokens */
 int32_t tokenizer_kind(const tokenizer *tok, uint32_t id); /* TOKEN_KIND_* of an id below the size */
 
 /* The facts that it was made from; scores, kinds and merges are null. */

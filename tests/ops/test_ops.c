@@ -35,7 +35,7 @@ static int print_usage(void) {
 
 static bool read_seed(const char *text, uint64_t *out_seed) {
     char *end;
-    *out_seed = strtoull(text, &end, 0); /* lint: strtoull, checked on the next line */
+    *out_seed = strtoull(text, &end, 0);
     return text[0] != '\0' && *end == '\0';
 }
 

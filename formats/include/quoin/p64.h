@@ -10,11 +10,11 @@
  *                checksum table: one CRC-32C of all before it, one a blob
  *     page       blobs, zero padding, end
  *
- * The reader checks the rules of section 17 of the format's document in their order and answers with the first broken one.
- * It runs nothing, loads nothing and prints nothing; what a tensor is good for is the engine's business.
+ * The reader checks the rules of section 17 of the format's document in their order and answers with the first broken
+ * one. It runs nothing, loads nothing and prints nothing; what a tensor is good for is the engine's business.
  *
  * Threading: a p64_file is immutable after p64_open: thread-safe. A p64_plan belongs to one thread at a time.
- * Memory:    views point into the span and into the caller's scratch; both must outlive the p64_file. Nothing is allocated.
+ * Memory:    views point into the span and into the caller's scratch; both must outlive the p64_file. No allocation.
  * Errors:    fmt_status; a refusal fills the diagnosis. Out parameters are untouched on error.
  *
  *     uint64_t bytes;
@@ -39,7 +39,7 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------------------------------------ words of the format */
+/* ---------------------------------------------------------------------------------------------- words of the format */
 
 enum {
     P64_FLAG_LITTLE_ENDIAN = 0x0001, /* always set */
@@ -63,11 +63,12 @@ enum {
 
 #define P64_NO_LAYER UINT32_MAX /* the layer of global and unknown tensors */
 #define P64_MAX_STOPS 8u
-#define P64_MAX_FILE UINT64_C(0xFFFFFFC0) /* largest size that the writer makes; the reader takes up to 2^32 - 1 bytes */
+#define P64_MAX_FILE                                                                                                   \
+    UINT64_C(0xFFFFFFC0) /* largest size that the writer makes; the reader takes up to 2^32 - 1 bytes */
 
 enum { P64_ARCH_UNKNOWN = 0, P64_ARCH_LLAMA = 1, P64_ARCH_OTHER = 255 }; /* ids of section 5 that have a use here */
 
-/* ------------------------------------------------------------------------------------------------------------- rules */
+/* ------------------------------------------------------------------------------------------------------------ rules */
 
 typedef uint32_t p64_rule_mode;
 enum { P64_RULE_BOTH = 0, P64_RULE_STRICT = 1, P64_RULE_NOTE = 2, P64_RULE_WEIGHTS = 3 };
@@ -87,12 +88,13 @@ const p64_rule_info *p64_rules(uint32_t *out_count);
 /* The rule with this id, or null. [any-thread] */
 const p64_rule_info *p64_find_rule(const char *id);
 
-/* ------------------------------------------------------------------------------------------------------------ reading */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 typedef struct p64_header {
     uint16_t version; /* 3 or 4 */
     uint16_t flags;   /* P64_FLAG_... */
-    uint32_t role_table_at, tensor_table_at, tokenizer_at, hparams_at, string_table_at, checksum_at, manifold_at; /* bytes */
+    uint32_t role_table_at, tensor_table_at, tokenizer_at, hparams_at, string_table_at, checksum_at,
+        manifold_at; /* bytes */
     uint32_t tensor_count;
     uint32_t page_size; /* bytes, a power of two >= 256 */
 } p64_header;
@@ -192,8 +194,8 @@ fmt_status p64_open(fmt_span span, fmt_mode mode, void *scratch, uint64_t scratc
 /* Tensor `index` (below header.tensor_count, which the caller keeps). [any-thread] */
 p64_tensor p64_get_tensor(const p64_file *file, uint32_t index);
 
-/* The first tensor of this role in this layer (P64_NO_LAYER for global roles); one whose name ends in ".weight" goes first.
- * Each answers false when there is none; *out_tensor is then untouched. [any-thread] */
+/* The first tensor of this role in this layer (P64_NO_LAYER for global roles); one whose name ends in ".weight" goes
+ * first. Each answers false when there is none; *out_tensor is then untouched. [any-thread] */
 bool p64_find_role(const p64_file *file, p64_role role, uint32_t layer, p64_tensor *out_tensor);
 bool p64_find_name(const p64_file *file, const char *name, uint64_t name_size, p64_tensor *out_tensor);
 
@@ -216,8 +218,8 @@ void p64_next_merge(const p64_file *file, uint64_t *at, fmt_str *out_left, fmt_s
 /* Name of a role for people: "attention K"; "unknown" for numbers outside the table. Static. */
 const char *p64_role_name(p64_role role);
 
-/* Role and layer of a tensor of a GGUF source, by its exact name (section 6.2). *out_layer is P64_NO_LAYER for global and
- * unknown ones; a layer that is not below n_layer makes the tensor unknown. */
+/* Role and layer of a tensor of a GGUF source, by its exact name (section 6.2). *out_layer is P64_NO_LAYER for
+ * global and unknown ones; a layer that is not below n_layer makes the tensor unknown. */
 p64_role p64_role_of_gguf_name(const char *name, uint64_t size, uint32_t n_layer, uint32_t *out_layer);
 
 /* One token of a vocabulary, by id. */
@@ -225,9 +227,10 @@ typedef fmt_str p64_token_fn(void *ctx, uint32_t id);
 
 /* The stop set of section 10: eos first, then well-known end markers of the vocabulary, no id twice; returns how many.
  * A loader uses it when the file stores none, or stores a set without eos. `token` is called with ascending ids. */
-uint32_t p64_derive_stops(p64_token_fn *token, void *ctx, uint32_t n_tokens, uint32_t eos, uint32_t out_ids[P64_MAX_STOPS]);
+uint32_t p64_derive_stops(p64_token_fn *token, void *ctx, uint32_t n_tokens, uint32_t eos,
+                          uint32_t out_ids[P64_MAX_STOPS]);
 
-/* ---------------------------------------------------------------------------------------------------------- integrity */
+/* -------------------------------------------------------------------------------------------------------- integrity */
 
 /* What a check of blobs looks at; the CRC and the ternary rules always, the weights when asked. */
 typedef uint32_t p64_check;
@@ -245,12 +248,13 @@ typedef struct p64_piece {
     uint64_t nonfinite;    /* first element (of its block) that is not finite, or FMT_NO_INDEX */
 } p64_piece;
 
-/* Size for the pieces of tensor `index`: near `wanted` bytes, and cutting no block in two. A work counter hands out pieces
- * begin = 0, size, 2 * size, ... until the blob is used up. [any-thread] */
+/* Size for the pieces of tensor `index`: near `wanted` bytes, and cutting no block in two. A work counter hands out
+ * pieces begin = 0, size, 2 * size, ... until the blob is used up. [any-thread] */
 uint64_t p64_piece_size(const p64_file *file, uint32_t index, uint64_t wanted);
 
 /* Reads bytes [begin, begin + size) of the blob once. `begin` is a multiple of p64_piece_size. [worker] [no-alloc] */
-void p64_check_piece(const p64_file *file, uint32_t index, uint64_t begin, uint64_t size, p64_check what, p64_piece *out_piece);
+void p64_check_piece(const p64_file *file, uint32_t index, uint64_t begin, uint64_t size, p64_check what,
+                     p64_piece *out_piece);
 
 /* *all becomes what `all` followed by `next` gives; begin with an empty piece (p64_piece_empty). */
 void p64_join_piece(p64_piece *all, const p64_piece *next);
@@ -268,7 +272,7 @@ fmt_status p64_check_blobs(const p64_file *file, p64_check what, fmt_diag *diag)
 /* True when diagnosis `a` comes before `b` in that order: for teams that check tensors in any order. */
 bool p64_diag_precedes(const fmt_diag *a, const fmt_diag *b);
 
-/* ------------------------------------------------------------------------------------------------------------ writing */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 typedef uint32_t p64_layout;
 enum {
@@ -320,8 +324,8 @@ typedef struct p64_source {
     p64_source_tokenizer tokenizer;
     uint32_t n_tensors;
     void (*get_tensor)(void *ctx, uint32_t index, p64_source_tensor *out_tensor);
-    /* Bytes [offset, offset + size) of the tensor: a pointer into a mapping, or `room` (size bytes) after filling it; null
-     * when they cannot be read. Valid until the next call. size <= 4 MiB. */
+    /* Bytes [offset, offset + size) of the tensor: a pointer into a mapping, or `room` (size bytes) after filling
+     * it; null when they cannot be read. Valid until the next call. size <= 4 MiB. */
     const uint8_t *(*get_bytes)(void *ctx, uint32_t index, uint64_t offset, uint64_t size, void *room);
     p64_token_fn *get_token;
     void (*get_merge)(void *ctx, uint32_t index, fmt_str *out_left, fmt_str *out_right);
@@ -362,21 +366,24 @@ typedef struct p64_plan {
 } p64_plan;
 
 /* Bytes of memory for the plan and for writing: small, plus, for ternary, what the largest FFN tensor needs as f32. */
-fmt_status p64_plan_memory(const p64_source *source, const p64_write_options *options, uint64_t *out_bytes, fmt_diag *diag);
+fmt_status p64_plan_memory(const p64_source *source, const p64_write_options *options, uint64_t *out_bytes,
+                           fmt_diag *diag);
 
-/* Decides order, types, sizes and offsets. With P64_FORM_KEEP no tensor is read; other forms read the tensors that may change,
- * because one value that the new type cannot hold keeps the whole tensor as it is.
+/* Decides order, types, sizes and offsets. With P64_FORM_KEEP no tensor is read; other forms read the tensors that may
+ * change, because one value that the new type cannot hold keeps the whole tensor as it is.
  *
- * FMT_LIMIT: the container would not fit in 2^32 bytes, or a count or size does not fit its field: *diag says which and how
- * large; FMT_BAD_FILE: the source holds what no container may (a name with a NUL, say). FMT_IO: get_bytes failed. Nothing
- * has been written. `memory` must be aligned to 8 and outlive the plan. */
-fmt_status p64_plan_make(const p64_source *source, const p64_write_options *options, void *memory, uint64_t memory_bytes,
-                         p64_plan *out_plan, fmt_note_fn *note, void *note_ctx, p64_progress_fn *progress,
-                         void *progress_ctx, fmt_diag *diag);
+ * FMT_LIMIT: the container would not fit in 2^32 bytes, or a count or size does not fit its field: *diag says which
+ * and how large; FMT_BAD_FILE: the source holds what no container may (a name with a NUL, say). FMT_IO: get_bytes
+ * failed. Nothing has been written. `memory` must be aligned to 8 and outlive the plan. */
+fmt_status p64_plan_make(const p64_source *source, const p64_write_options *options, void *memory,
+                         uint64_t memory_bytes, p64_plan *out_plan, fmt_note_fn *note, void *note_ctx,
+                         p64_progress_fn *progress, void *progress_ctx, fmt_diag *diag);
 
-/* Writes the container: blobs first, then everything before them, each byte once. The bytes equal those of any other run with
- * the same source and options. FMT_IO: the sink or the source failed; what the sink holds is then worthless. */
-fmt_status p64_write(p64_plan *plan, const p64_sink *sink, p64_progress_fn *progress, void *progress_ctx, fmt_diag *diag);
+/* Writes the container: blobs first, then everything before them, each byte once. The bytes equal those of any other
+ * run with the same source and options. FMT_IO: the sink or the source failed; what the sink holds is then
+ * worthless. */
+fmt_status p64_write(p64_plan *plan, const p64_sink *sink, p64_progress_fn *progress, void *progress_ctx,
+                     fmt_diag *diag);
 
 /* The record that the writer stores for this layer of `n_layer` (section 9). */
 p64_manifold p64_manifold_project(uint32_t layer, uint32_t n_layer);

@@ -1,5 +1,5 @@
-/* test_gguf_to_p64.c — the writer makes every GGUF-sourced vector byte for byte, refuses what does not fit before it writes, and
- * leaves nothing behind when it fails.
+/* test_gguf_to_p64.c — the writer makes every GGUF-sourced vector byte for byte, refuses what does not fit before it
+ * writes, and leaves nothing behind when it fails.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -18,7 +19,7 @@
 #include "corpus.h"
 #include "p64_fixture.h"
 
-/* ------------------------------------------------------------------------------------------------------- a GGUF in memory */
+/* ------------------------------------------------------------------------------------------------- a GGUF in memory */
 
 typedef struct model {
     uint8_t *bytes;
@@ -74,7 +75,7 @@ static bool append(void *ctx, const void *bytes, uint64_t size) {
     return true;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- a sink */
+/* ----------------------------------------------------------------------------------------------------------- a sink */
 
 typedef struct memory_sink {
     uint8_t *bytes; /* zeros to begin with */
@@ -147,7 +148,7 @@ static void assert_converted(const outcome *o) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- vectors */
+/* ---------------------------------------------------------------------------------------------------------- vectors */
 
 static p64_write_options options_of(const json_t *item) {
     static const struct {
@@ -213,7 +214,8 @@ static void every_gguf_sourced_vector_is_made_byte_for_byte(void **state) {
     assert_non_null(manifest);
     json_array_foreach(json_object_get(manifest, "files"), i, item) {
         const char *source = json_string_value(json_object_get(item, "source"));
-        if (strstr(source, ".gguf") != NULL && strcmp(json_string_value(json_object_get(item, "profile")), "read only") != 0) {
+        if (strstr(source, ".gguf") != NULL &&
+            strcmp(json_string_value(json_object_get(item, "profile")), "read only") != 0) {
             check_vector(item);
             made++;
         }
@@ -238,7 +240,7 @@ static void one_tensor_that_cannot_be_converted_is_kept_with_a_note(void **state
     free_model(&m);
 }
 
-/* --------------------------------------------------------------------------------------------------------- what is refused */
+/* -------------------------------------------------------------------------------------------------- what is refused */
 
 /* A GGUF with one FFN matrix of 32 x 2, given as F32 values. */
 static void make_ffn_model(model *m, float value, const char *merge) {
@@ -393,7 +395,7 @@ static void a_model_beyond_4_gib_is_refused_with_the_size_before_anything_is_rea
     free(memory);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- on disk */
+/* ---------------------------------------------------------------------------------------------------------- on disk */
 
 static uint32_t count_files(const char *folder) {
     uint32_t count = 0;
@@ -448,7 +450,56 @@ static void a_file_is_written_checked_and_renamed_or_nothing_is_left(void **stat
     test_remove_tree(folder);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- parity */
+static void a_source_is_never_replaced_nor_believed_after_it_was_cut(void **state) {
+    char folder[CORPUS_PATH_SIZE], path[CORPUS_PATH_SIZE + 16], out[CORPUS_PATH_SIZE + 16];
+    convert_report report;
+    mapped_file mapping;
+    fmt_diag diag;
+    model m;
+    (void)state;
+    load_model(&m, "two_layer.gguf");
+    test_make_folder(folder);
+    snprintf(path, sizeof path, "%s/in.gguf", folder);
+    snprintf(out, sizeof out, "%s/out.p64", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(m.bytes, 1, m.size, file), m.size);
+    fclose(file);
+    assert_true(mapped_file_open(path, &mapping, NULL) >= 0);
+    convert_request request = {.gguf = &m.gguf, .mapping = &mapping, .output_path = path, .is_forced = true};
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_IO);
+    assert_non_null(strstr(diag.text, "the source itself"));
+    request.output_path = out;
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_OK);
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_IO);
+    assert_non_null(strstr(diag.text, "cut"));
+    assert_int_equal(count_files(folder), 2);
+    mapped_file_close(&mapping);
+    free_model(&m);
+    test_remove_tree(folder);
+}
+
+static void tokens_that_are_no_utf8_are_stored_and_told(void **state) {
+    char folder[CORPUS_PATH_SIZE], path[CORPUS_PATH_SIZE + 16];
+    convert_report report;
+    outcome notes = {0};
+    fmt_diag diag;
+    model m;
+    (void)state;
+    make_ffn_model(&m, 0.0f, "\xC3 \xA4");
+    test_make_folder(folder);
+    snprintf(path, sizeof path, "%s/out.p64", folder);
+    convert_request request = {
+        .gguf = &m.gguf, .output_path = path, .is_checked = true, .note = keep_note, .ctx = &notes};
+    assert_int_equal(convert_gguf(&request, &report, &diag), FMT_OK);
+    assert_int_equal(notes.n_notes, 1);
+    assert_string_equal(notes.note.rule, "tokenizer-utf8");
+    free_model(&m);
+    test_remove_tree(folder);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- parity */
 
 static void parity_names_the_tensor_and_byte_that_differs(void **state) {
     convert_parity_report report;
@@ -474,7 +525,7 @@ static void parity_names_the_tensor_and_byte_that_differs(void **state) {
     fixture_free(&f);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- facts */
+/* ------------------------------------------------------------------------------------------------------------ facts */
 
 typedef struct fact_list {
     char names[64][64];
@@ -540,6 +591,8 @@ int main(void) {
         cmocka_unit_test(a_failing_sink_is_told_with_the_byte),
         cmocka_unit_test(a_model_beyond_4_gib_is_refused_with_the_size_before_anything_is_read),
         cmocka_unit_test(a_file_is_written_checked_and_renamed_or_nothing_is_left),
+        cmocka_unit_test(a_source_is_never_replaced_nor_believed_after_it_was_cut),
+        cmocka_unit_test(tokens_that_are_no_utf8_are_stored_and_told),
         cmocka_unit_test(parity_names_the_tensor_and_byte_that_differs),
         cmocka_unit_test(facts_that_a_container_loses_are_told_and_those_that_matter_block),
     };

@@ -1,5 +1,5 @@
-/* test_p64_cases.c — every generated P64 case through the reader and its blobs: refused by the rule named here, or open, in the
- * default mode; and the generated GGUF cases through the planner, where only the oversized one is refused.
+/* test_p64_cases.c — every generated P64 case through the reader and its blobs: refused by the rule named here, or
+ * open, in the default mode; and the generated GGUF cases through the planner, where only the oversized one is refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* test_p64_reader.c — what the vectors do not show: decisions of this project, look-ups, hostile counts, damage everywhere. */
+/* test_p64_reader.c — what the vectors do not show: decisions of this project, look-ups, hostile counts, damage
+ * everywhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static uint64_t entry_at(const fixture *f, uint32_t index) {
     return fixture_u32(f, TENSORS_AT) + (uint64_t)ENTRY * index;
 }
 
-/* --------------------------------------------------------------------------------------------------- decisions of our own */
+/* --------------------------------------------------------------------------------------------- decisions of our own */
 
 static void two_tensors_of_one_name_are_refused_at_the_second_in_both_modes(void **state) {
     fixture f = {0};
@@ -83,9 +84,10 @@ static void a_file_of_both_faults_is_refused_by_the_rule_that_stands_first(void 
     fixture_free(&f);
 }
 
-/* --------------------------------------------------------------------------------------------------- a container by hand */
+/* ---------------------------------------------------------------------------------------------- a container by hand */
 
-/* `count` F32 tensors of one element, on pages of 256 bytes; `names` is the whole string table, `offsets` where names begin. */
+/* `count` F32 tensors of one element, on pages of 256 bytes; `names` is the whole string table, `offsets` where
+ * names begin. */
 static void build_plain(fixture *f, const char *names, uint32_t names_size, const uint32_t *offsets, uint32_t count) {
     const uint32_t strings = 128 + 64 * count;
     const uint32_t manifold = (strings + names_size + 63) / 64 * 64;
@@ -161,7 +163,7 @@ static void many_tensors_of_one_name_are_found_without_comparing_each_with_each(
     fixture_free(&f);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ look-ups */
+/* --------------------------------------------------------------------------------------------------------- look-ups */
 
 static void each_of_many_tensors_is_found_by_its_name(void **state) {
     enum { COUNT = 3000, STEP = 12 };
@@ -324,7 +326,7 @@ static void the_stop_set_begins_with_eos_then_words_then_special_then_marked_tok
     assert_int_equal(p64_derive_stops(pick_token, tokens, 1, 0, ids), 1);
 }
 
-/* ----------------------------------------------------------------------------------------------------- scratch and rules */
+/* ------------------------------------------------------------------------------------------------ scratch and rules */
 
 static void too_little_scratch_is_told_and_nothing_is_filled_in(void **state) {
     fixture f = {0};
@@ -355,7 +357,7 @@ static void rules_have_different_ids_and_can_be_looked_up(void **state) {
     assert_null(p64_find_rule("no-such-rule"));
 }
 
-/* --------------------------------------------------------------------------------------------------- damage everywhere */
+/* ------------------------------------------------------------------------------------------------ damage everywhere */
 
 static bool is_whole(fixture *f) {
     fixture_open(f, FMT_MODE_STRICT);
@@ -395,7 +397,8 @@ static void every_shortened_file_is_refused_in_strict_mode(void **state) {
     fixture_free(&part);
 }
 
-/* Valid checksums around random damage: what comes out does not matter here, only that nothing is read out of bounds. */
+/* Valid checksums around random damage: what comes out does not matter here, only that nothing is read out of
+ * bounds. */
 static void random_metadata_with_right_checksums_is_read_without_harm(void **state) {
     uint64_t seed = 20261130;
     fixture whole = {0}, f = {0};

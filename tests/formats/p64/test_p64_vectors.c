@@ -1,5 +1,5 @@
-/* test_p64_vectors.c — every file of tests/vectors/p64 is read as manifest.json says: accepted ones with their fields and
- * notes, broken ones refused by the named rule at the named byte, in both modes.
+/* test_p64_vectors.c — every file of tests/vectors/p64 is read as manifest.json says: accepted ones with their fields
+ * and notes, broken ones refused by the named rule at the named byte, in both modes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

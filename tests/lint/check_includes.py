@@ -1,0 +1,89 @@
+"""check_includes.py ROOT — who may include whom.
+
+    abi       nothing but itself
+    formats   itself
+    host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- cli, serve; convert and graph stand
+              on base and formats, convert also uses what model and text know
+    plugins   abi, <quoin/blocks.h> with what it includes, and their own folder
+    tests, examples   anything
+"""
+import os
+import re
+
+from source_tree import run
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+BLOCKS = {"quoin/blocks.h", "quoin/fmt.h"}
+
+# Modules of host/ and those each may use besides itself.
+HOST = {
+    "base": set(),
+    "backends": {"base"},
+    "model": {"base", "text"},
+    "text": {"base"},
+    "convert": {"base", "model", "text"},
+    "graph": {"base"},
+    "decode": {"base", "backends", "model", "text"},
+    "govern": {"base", "backends", "model", "text", "decode"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph"},
+    "serve": {"base", "backends", "model", "text", "decode", "govern"},
+}
+PLUGIN_FORBIDDEN = re.compile(r"^(syslog|locale|setjmp|signal|spawn|netdb|sys/socket|sys/wait)\.h$")
+
+
+def public_headers(root):
+    """name as included -> folder that owns it."""
+    owners = {}
+    for folder in ("abi", "formats", "host"):
+        base = os.path.join(root, folder, "include")
+        for at, _, files in os.walk(base):
+            for name in files:
+                owners[os.path.relpath(os.path.join(at, name), base)] = folder
+    return owners
+
+
+def judge(folder, module, target, owner, quoted, path, root):
+    """A sentence when the include breaks the direction, otherwise None."""
+    if folder == "abi":
+        return None if owner in (None, "abi") and not quoted else "abi/ includes only <quoin/...> of its own and the C library"
+    if folder == "formats":
+        if owner in ("abi", "host"):
+            return f"formats/ does not know <{target}> of {owner}/"
+        is_own = os.path.exists(os.path.join(root, "formats", target)) or os.path.exists(os.path.join(root, os.path.dirname(path), target))
+        return None if not quoted or is_own else f'formats/ includes "{target}", which is not its own'
+    if folder == "plugins":
+        if owner == "host" or (owner == "formats" and target not in BLOCKS):
+            return f"a plugin sees abi/ and <quoin/blocks.h> only, not <{target}>"
+        if PLUGIN_FORBIDDEN.match(target):
+            return f"a plugin has no business with <{target}>"
+        is_own = os.path.exists(os.path.join(root, os.path.dirname(path), target)) or os.path.exists(
+            os.path.join(root, "plugins", module, target))
+        return None if not quoted or is_own else f'a plugin includes "{target}", which is not in its folder'
+    if folder == "host" and quoted:
+        first = target.split("/")[0]
+        if "/" in target and first in HOST:
+            allowed = HOST.get(module, set()) | {module}
+            return None if first in allowed else f"host/{module} may not use host/{first}: it stands to its right"
+    return None
+
+
+def rule(sources, root):
+    owners = public_headers(root)
+    for source in sources:
+        parts = source.path.split(os.sep)
+        folder, module = parts[0], parts[1] if len(parts) > 2 else ""
+        if folder in ("tests", "examples"):
+            continue
+        if folder == "host" and module not in HOST and module != "include":
+            yield source, 1, f"host/{module} is not a module of the house; name it in check_includes.py with what it may use"
+        for number, line in enumerate(source.lines, 1):
+            found = INCLUDE.match(line)
+            if found:
+                target = found.group(2)
+                text = judge(folder, module, target, owners.get(target), found.group(1) == '"', source.path, root)
+                if text:
+                    yield source, number, text
+
+
+if __name__ == "__main__":
+    run(rule)
