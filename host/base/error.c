@@ -78,6 +78,15 @@ qn_status error_from_errno(error_context *err, int number, const char *path, con
     return error_set(err, code, __FILE__, __LINE__, "%s: %s: %s", path, doing, strerror(number));
 }
 
+qn_status error_put_path(error_context *err, qn_status code, const char *path) {
+    if (err != NULL && err->n_frames > 0) {
+        char text[ERROR_TEXT_SIZE];
+        memcpy(text, err->frames[0].text, sizeof text);
+        snprintf(err->frames[0].text, sizeof err->frames[0].text, "%.300s: %.720s", path, text);
+    }
+    return code;
+}
+
 const char *error_text(const error_context *err) {
     return err->n_frames > 0 ? err->frames[0].text : status_meaning(err->code);
 }

@@ -19,7 +19,7 @@
 #include <quoin/fmt.h>
 
 #define ERROR_MAX_FRAMES 8
-#define ERROR_TEXT_SIZE 512
+#define ERROR_TEXT_SIZE 1024
 
 typedef struct error_frame {
     const char *file; /* static */
@@ -57,6 +57,9 @@ qn_status error_from_diag(error_context *err, fmt_status status, const fmt_diag 
 
 /* From errno after a failed system call: "PATH: DOING: strerror". Returns QN_IO, or QN_NOT_FOUND for ENOENT, QN_DENIED for EACCES. */
 qn_status error_from_errno(error_context *err, int number, const char *path, const char *doing);
+
+/* Puts "PATH: " before the first frame, for an error of a part that does not know which file its facts came from. Returns `code`. */
+qn_status error_put_path(error_context *err, qn_status code, const char *path);
 
 /* The first frame's text, or the status' meaning when there is none. Never null. */
 const char *error_text(const error_context *err);

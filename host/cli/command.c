@@ -161,6 +161,8 @@ int command_exit_status(const command_context *c, qn_status status) {
     const int backend_status = c->backend_was_named ? EXIT_BACKEND_REFUSED : EXIT_NO_BACKEND;
     switch (status) {
     case QN_OK: return EXIT_DONE;
+    case QN_BAD_FILE:
+    case QN_CHECKSUM: return EXIT_BAD_INPUT; /* never a plugin's word, whichever part of the engine found it */
     case QN_NO_HOST_MEM:
     case QN_NO_DEVICE_MEM: return EXIT_NO_MEMORY;
     case QN_CANCELLED: return EXIT_CANCELLED;

@@ -127,6 +127,12 @@ static qn_status bind_all(plan *p, error_context *err) {
         weights[i] = (qn_weight){.size = sizeof *weights, .buffer = w->buffer, .flags = QN_WEIGHT_BORROW, .fd = p->m->file.fd,
                                  .data = w->tensor->data, .bytes = w->tensor->bytes, .fd_offset = w->tensor->at,
                                  .first_element = w->first_element};
+        if (w->values != NULL) {
+            weights[i].fd = -1;
+            weights[i].data = w->values;
+            weights[i].bytes = w->tensor->dims[0] * sizeof *w->values;
+            weights[i].fd_offset = 0;
+        }
     }
     qn_status status = p->on->plugin->bind_weights(p->prog, weights, sizeof *weights, d->n_weights, &plugin_error);
     free(weights);

@@ -34,18 +34,20 @@ static const char *layer_name(const build *s, const char *suffix, char name[NAME
     return name;
 }
 
-static void bind_weight(build *s, uint32_t buffer, const model_tensor *tensor, uint64_t first_element) {
+static weight_binding *bind_weight(build *s, uint32_t buffer, const model_tensor *tensor, uint64_t first_element) {
     if (s->d->n_weights == s->weight_capacity) {
         const uint32_t capacity = s->weight_capacity * 2 + 64;
         weight_binding *grown = realloc(s->d->weights, capacity * sizeof *grown);
         if (grown == NULL) {
             s->status = FAIL(s->err, QN_NO_HOST_MEM, "out of memory for the list of weights");
-            return;
+            return NULL;
         }
         s->d->weights = grown;
         s->weight_capacity = capacity;
     }
-    s->d->weights[s->d->n_weights++] = (weight_binding){buffer, tensor, first_element};
+    weight_binding *bound = &s->d->weights[s->d->n_weights++];
+    *bound = (weight_binding){buffer, tensor, first_element, NULL};
+    return bound;
 }
 
 /* Shape as people write it: "[576, 1536]", dims[0] first as the formats do. */
@@ -77,13 +79,8 @@ static const model_tensor *require_tensor(build *s, const char *name, uint64_t w
                          print_shape(tensor->rank, tensor->dims, got), print_shape(rank, (const uint64_t[]){width, height}, wanted));
         return NULL;
     }
-    const blk_info *info = blk_get_info(tensor->type);
-    if (info == NULL || !info->can_decode) {
-        s->status = FAIL(s->err, QN_UNSUPPORTED, "%s: tensor %s has type %s (%u), which this program keeps but cannot run; use a file with another quantisation",
-                         s->m->file.path, name, info == NULL ? "unknown" : info->name, tensor->type);
-        return NULL;
-    }
-    return tensor;
+    s->status = model_check_type(s->m, tensor, s->err);
+    return s->status == QN_OK ? tensor : NULL;
 }
 
 /* Weight buffer of rows [first_row, first_row + height) of a tensor with `all_rows` rows. */
@@ -101,19 +98,27 @@ static uint32_t add_matrix(build *s, const char *name, uint64_t width, uint64_t 
     return add_rows(s, name, width, 0, height, height);
 }
 
-/* Norm weights, biases and factors: vectors that the ops want as F32. */
+/* The ops want vectors as F32; those of another type are few and short, so they are decoded once, here. */
+static void decode_vector(build *s, weight_binding *bound, uint64_t width) {
+    bound->values = malloc((size_t)width * sizeof *bound->values);
+    if (bound->values == NULL) {
+        s->status = FAIL(s->err, QN_NO_HOST_MEM, "out of memory for a vector of %" PRIu64 " elements", width);
+    } else {
+        blk_decode(bound->tensor->type, bound->tensor->data, 0, width, bound->values);
+    }
+}
+
+/* Norm weights, biases and factors. */
 static uint32_t add_vector(build *s, const char *name, uint64_t width) {
     const model_tensor *tensor = require_tensor(s, name, width, 1);
-    if (tensor != NULL && tensor->type != BLK_F32) {
-        s->status = FAIL(s->err, QN_UNSUPPORTED, "%s: tensor %s has type %s; vectors must be F32", s->m->file.path, name,
-                         blk_get_info(tensor->type)->name);
-        tensor = NULL;
-    }
     if (tensor == NULL) {
         return PROGRAM_NO_BUFFER;
     }
     const uint32_t buffer = program_weight(&s->b, QN_FORMAT_F32, width, 1, name);
-    bind_weight(s, buffer, tensor, 0);
+    weight_binding *bound = bind_weight(s, buffer, tensor, 0);
+    if (bound != NULL && tensor->type != BLK_F32) {
+        decode_vector(s, bound, width);
+    }
     return buffer;
 }
 
@@ -288,6 +293,9 @@ qn_status decoder_build(const model *m, const decoder_options *options, decoder 
 void decoder_destroy(decoder *d) {
     if (d != NULL) {
         free(d->program);
+        for (uint32_t i = 0; i < d->n_weights; i++) {
+            free(d->weights[i].values);
+        }
         free(d->weights);
         free(d);
     }

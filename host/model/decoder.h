@@ -21,6 +21,7 @@ typedef struct weight_binding {
     uint32_t buffer;
     const model_tensor *tensor;
     uint64_t first_element; /* rows of a fused tensor begin here */
+    float *values;          /* owned: a vector that the file stores in another type than F32, decoded; otherwise null */
 } weight_binding;
 
 typedef struct decoder {

@@ -25,7 +25,10 @@ static fact_result get_uint(const facts *f, const char *key, uint64_t *out, erro
                             {"attention.head_count_kv", h->n_kv_head}, {"feed_forward_length", source->n_ff},
                             {"attention.key_length", h->head_dim}, {"attention.sliding_window", h->sliding_window}};
     const char *suffix = suffix_of(source, key);
-    (void)err;
+    if (suffix != NULL && strcmp(suffix, "feed_forward_length") == 0 && source->n_ff == 0) {
+        FAIL(err, QN_BAD_FILE, "%s: tensor blk.0.ffn_up.weight is missing; its rows tell how wide the feed-forward part is", f->path);
+        return FACT_WRONG;
+    }
     for (size_t i = 0; suffix != NULL && i < sizeof keys / sizeof keys[0]; i++) {
         if (strcmp(keys[i].suffix, suffix) == 0 && keys[i].value > 0) {
             *out = keys[i].value;

@@ -45,6 +45,16 @@ const model_tensor *model_find(const model *m, const char *name) {
     return low < m->n_tensors && m->tensors[low].hash == hash ? &m->tensors[low] : NULL;
 }
 
+qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err) {
+    const blk_info *info = blk_get_info(tensor->type);
+    if (info != NULL && info->can_decode) {
+        return QN_OK;
+    }
+    return FAIL(err, QN_BAD_FILE, "%s: tensor %.*s has type %s (%u), which this program keeps but cannot run; use a file with another quantisation",
+                m->file.path, (int)(tensor->name.size < 256 ? tensor->name.size : 256), tensor->name.data,
+                info == NULL ? "unknown" : info->name, tensor->type);
+}
+
 static qn_status allocate_tensors(model *m, uint64_t count, error_context *err) {
     m->tensors = calloc((size_t)count + 1, sizeof *m->tensors);
     if (m->tensors == NULL) {
@@ -104,6 +114,28 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
     return QN_OK;
 }
 
+/* Neither magic: says what the file looks like, because the name promised something else. */
+static qn_status refuse_unknown(const model *m, error_context *err) {
+    static const char lfs[] = "version https://git-lfs";
+    const fmt_span span = m->file.span;
+    const uint8_t *b = span.data;
+    fmt_diag diag = {.rule = "magic", .section = "", .index = FMT_NO_INDEX};
+    if (span.size < 4) {
+        snprintf(diag.text, sizeof diag.text, "has %" PRIu64 " bytes; no model is that short", span.size);
+    } else if (span.size >= sizeof lfs - 1 && memcmp(b, lfs, sizeof lfs - 1) == 0) {
+        snprintf(diag.text, sizeof diag.text, "is a Git LFS pointer, a text of %" PRIu64 " bytes: the model itself was not downloaded; fetch it with git lfs pull",
+                 span.size);
+    } else {
+        char text[5] = "";
+        for (unsigned i = 0; i < 4; i++) {
+            text[i] = b[i] >= 0x20 && b[i] < 0x7F ? (char)b[i] : '.';
+        }
+        snprintf(diag.text, sizeof diag.text, "begins with %02x %02x %02x %02x (\"%s\"); a P64 begins with 70 36 34 00 (\"p64.\"), a GGUF with 47 47 55 46 (\"GGUF\")",
+                 b[0], b[1], b[2], b[3], text);
+    }
+    return error_from_diag(err, FMT_BAD_FILE, &diag, m->file.path);
+}
+
 static qn_status open_format(model *m, const model_options *options, error_context *err) {
     static const uint8_t p64_magic[4] = {'p', '6', '4', 0};
     const fmt_span span = m->file.span;
@@ -114,10 +146,7 @@ static qn_status open_format(model *m, const model_options *options, error_conte
         m->format = MODEL_GGUF;
         QN_TRY(open_gguf(m, err), err, "reading %s as GGUF", m->file.path);
     } else {
-        const unsigned char *b = span.data;
-        return span.size < 4 ? FAIL(err, QN_BAD_FILE, "%s: has %" PRIu64 " bytes; no model is that short", m->file.path, span.size)
-                             : FAIL(err, QN_BAD_FILE, "%s: byte 0: begins with %02x %02x %02x %02x; a P64 begins with 70 36 34 00, a GGUF with 47 47 55 46",
-                                    m->file.path, b[0], b[1], b[2], b[3]);
+        return refuse_unknown(m, err);
     }
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         m->weight_bytes += m->tensors[i].bytes;
@@ -161,6 +190,7 @@ static qn_status read_hparams(model *m, error_context *err) {
     if (table == NULL) {
         return FAIL(err, QN_BAD_FILE, "%s: tensor token_embd.weight is missing", m->file.path);
     }
+    QN_TRY(model_check_type(m, table, err), err, "reading the vocabulary's size");
     QN_TRY(hparams_read(&m->facts, m->arch->name, (uint32_t)table->dims[1], &m->hparams, err), err, "reading the hyper-parameters");
     if (m->arch->adjust != NULL) {
         m->arch->adjust(&m->hparams);
@@ -177,7 +207,10 @@ static qn_status load_vocabulary(model *m, error_context *err) {
         return QN_OK;
     }
     QN_TRY(status, err, "reading the vocabulary of %s", m->file.path);
-    QN_TRY(tokenizer_create(&m->words->facts, &m->tok, err), err, "building the tokenizer of %s", m->file.path);
+    const qn_status created = tokenizer_create(&m->words->facts, &m->tok, err);
+    if (created < 0) {
+        return error_put_path(err, created, m->file.path);
+    }
     m->chat_template = m->words->chat_template;
     vocabulary_end_build(m->words);
     return QN_OK;

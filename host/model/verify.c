@@ -1,13 +1,18 @@
 /* verify.c — verification by format. */
 #include "model/verify.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <quoin/safetensors.h>
 
 #include "base/clock.h"
 #include "model/model.h"
+#include "model/verify_sft_index.h"
 #include "model/weight_check.h"
+
+#define INDEX_PATH_SIZE 4096
 
 static bool has_suffix(const char *path, const char *suffix) {
     const size_t n = strlen(path), m = strlen(suffix);
@@ -50,10 +55,19 @@ static qn_status verify_model(const char *path, const verify_options_set *option
     return status;
 }
 
-qn_status verify_file(const char *path, const verify_options_set *options, team *workers, verify_report *out_report, error_context *err) {
+/* The path of a Safetensors index when `path` is one, or a folder that holds one; "" otherwise. */
+static const char *find_index(const char *path, char room[INDEX_PATH_SIZE]) {
+    struct stat info;
+    if (has_suffix(path, ".safetensors.index.json")) {
+        return path;
+    }
+    const int n = snprintf(room, INDEX_PATH_SIZE, "%s/" SFT_INDEX_NAME, path);
+    const bool is_there = stat(path, &info) == 0 && S_ISDIR(info.st_mode) && n > 0 && n < INDEX_PATH_SIZE && stat(room, &info) == 0;
+    return is_there ? room : "";
+}
+
+static qn_status verify_one(const char *path, const verify_options_set *options, team *workers, verify_report *out_report, error_context *err) {
     mapped_file file;
-    const double begin = clock_seconds();
-    *out_report = (verify_report){.format = "unknown"};
     QN_TRY(mapped_file_open(path, &file, err), err, "verifying %s", path);
     out_report->bytes = file.span.size;
     qn_status status;
@@ -66,6 +80,15 @@ qn_status verify_file(const char *path, const verify_options_set *options, team 
         status = verify_model(path, options, workers, out_report, err);
     }
     mapped_file_close(&file);
+    return status;
+}
+
+qn_status verify_file(const char *path, const verify_options_set *options, team *workers, verify_report *out_report, error_context *err) {
+    char room[INDEX_PATH_SIZE];
+    const double begin = clock_seconds();
+    *out_report = (verify_report){.format = "unknown"};
+    const char *index = find_index(path, room);
+    const qn_status status = index[0] != '\0' ? verify_sft_index(index, out_report, err) : verify_one(path, options, workers, out_report, err);
     out_report->seconds = clock_seconds() - begin;
     return status;
 }

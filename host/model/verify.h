@@ -21,7 +21,7 @@ typedef struct verify_options_set {
 } verify_options_set;
 
 typedef struct verify_report {
-    const char *format; /* "P64", "GGUF", "Safetensors", "unknown" */
+    const char *format; /* "P64", "GGUF", "Safetensors", "Safetensors index", "unknown" */
     uint64_t n_tensors;
     uint64_t bytes;     /* of the file */
     double seconds;
