@@ -153,18 +153,20 @@ static uint32_t head_norm(build *s, uint32_t x, const char *suffix) {
     return program_rms_norm(&s->b, x, add_vector(s, layer_name(s, suffix, name), s->h->head_dim), s->h->rms_epsilon);
 }
 
-/* Factor buffer of this model, or none: llama3 scaling has one, longrope two for short and long contexts. */
+/* Factor buffer of this model, or none: llama3 scaling has one, longrope two for short and long contexts. Files of Phi-3 bring
+ * the two without saying longrope, so the tensors decide. */
 static uint32_t add_rope_factors(build *s) {
+    static const char long_name[] = "rope_factors_long.weight", short_name[] = "rope_factors_short.weight";
     const uint64_t width = s->h->n_rot / 2;
-    if (s->h->scaling == ROPE_SCALING_LONGROPE) {
-        return add_vector(s, s->options->n_ctx > s->h->n_ctx_orig ? "rope_factors_long.weight" : "rope_factors_short.weight", width);
+    if (s->h->scaling == ROPE_SCALING_LONGROPE || has_tensor(s, long_name) || has_tensor(s, short_name)) {
+        return add_vector(s, s->options->n_ctx > s->h->n_ctx_orig ? long_name : short_name, width);
     }
     return add_optional_vector(s, "rope_freqs.weight", width, false);
 }
 
 static qn_rope_attrs make_rope_attrs(const build *s, uint32_t n_head, bool is_windowed) {
     const hparams *h = s->h;
-    const bool is_plain = is_windowed && h->rope_base_window != h->rope_base; /* windowed layers of their own base are not scaled */
+    const bool is_plain = is_windowed && h->is_window_unscaled;
     return (qn_rope_attrs){.size = sizeof(qn_rope_attrs), .n_head = n_head, .head_dim = h->head_dim, .n_rot = h->n_rot,
                            .pairing = s->arch->pairing, .n_ctx_orig = h->n_ctx_orig,
                            .base = is_windowed ? h->rope_base_window : h->rope_base,
@@ -227,14 +229,19 @@ static uint32_t feed_forward_part(build *s, uint32_t x) {
     return s->arch->has_post_norms ? norm(s, out, "post_ffw_norm.weight") : out;
 }
 
+/* One group of cells for the full layers and one for the windowed ones; a model of one kind has one group. */
 static void add_groups(build *s) {
-    s->d->group_window[0] = s->h->window > 0 && s->h->window_pattern == 0 ? s->h->window : 0;
-    program_cell_group(&s->b, s->d->group_window[0]);
-    s->d->n_groups = 1;
-    if (s->h->window > 0 && s->h->window_pattern != 0) {
-        s->d->group_window[1] = s->h->window;
+    uint32_t n_windowed = 0;
+    for (uint32_t layer = 0; layer < s->h->n_layer; layer++) {
+        n_windowed += hparams_is_windowed(s->h, layer);
+    }
+    if (n_windowed < s->h->n_layer) {
+        program_cell_group(&s->b, 0);
+        s->d->group_window[s->d->n_groups++] = 0;
+    }
+    if (n_windowed > 0) {
         program_cell_group(&s->b, s->h->window);
-        s->d->n_groups = 2;
+        s->d->group_window[s->d->n_groups++] = s->h->window;
     }
 }
 

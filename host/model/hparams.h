@@ -1,6 +1,8 @@
 /* hparams.h — the hyper-parameters that a decoder is built from, checked.
  *
  * Threading: a value.
+ * Memory:    no pointers; copied freely.
+ * Errors:    the output is untouched when reading fails; the error names file, key and value.
  */
 #ifndef HOST_HPARAMS_H
 #define HOST_HPARAMS_H
@@ -39,7 +41,10 @@ typedef struct hparams {
 
     uint32_t window;         /* 0 = full attention everywhere */
     uint32_t window_pattern; /* layer i is full when (i + 1) % pattern == 0; 0: all layers have the window */
+    bool has_layer_list;     /* the file says it layer by layer: full_layers counts, not the pattern */
+    uint32_t full_layers[HPARAMS_MAX_LAYERS / 32]; /* bit i: layer i looks back without a window */
     float rope_base_window;  /* base of windowed layers */
+    bool is_window_unscaled; /* windowed layers take no part in the RoPE scaling */
 
     float attn_softcap, final_softcap; /* 0 = off */
     float attn_scale;        /* 1 / sqrt(head_dim) unless told otherwise */
@@ -52,7 +57,9 @@ qn_status hparams_read(const facts *f, const char *arch, uint32_t n_vocab, hpara
 
 /* True when layer `layer` looks back only `window` positions. */
 static inline bool hparams_is_windowed(const hparams *h, uint32_t layer) {
-    return h->window > 0 && (h->window_pattern == 0 || (layer + 1) % h->window_pattern != 0);
+    const bool is_full = h->has_layer_list ? (h->full_layers[layer / 32] >> layer % 32 & 1) != 0
+                                           : h->window_pattern != 0 && (layer + 1) % h->window_pattern == 0;
+    return h->window > 0 && !is_full;
 }
 
 #endif

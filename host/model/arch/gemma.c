@@ -12,7 +12,10 @@
 
 static void adjust_gemma3(hparams *h) {
     h->embd_scale = sqrtf((float)h->n_embd);
-    h->window_pattern = 6;
+    h->is_window_unscaled = true;
+    if (h->window_pattern == 0) {
+        h->window_pattern = 6;
+    }
     if (h->rope_base_window == h->rope_base) {
         h->rope_base_window = 10000.0f;
     }
