@@ -143,7 +143,8 @@ qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32
     loop l = {.s = s, .chooser = chooser, .options = options, .result = out_result, .begin = clock_seconds()};
     *out_result = (generate_result){.reason = STOP_ERROR, .stop_token = TOKEN_NONE};
     if (n == 0) {
-        return FAIL(err, QN_BAD_INPUT, "the prompt is empty and the tokenizer adds no BOS: there is nothing to continue; give a prompt");
+        return FAIL(err, QN_BAD_INPUT,
+                    "the prompt is empty and the tokenizer adds no BOS: there is nothing to continue; give a prompt");
     }
     detokenizer_init(&l.text, s->p->m->tok, options->show_special, options->at_start);
     l.room_bytes = detokenizer_room(s->p->m->tok);

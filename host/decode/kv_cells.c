@@ -42,12 +42,17 @@ void kv_cells_place(kv_cells *kv, uint32_t n_tokens) {
         for (uint32_t t = 0; t < n_tokens; t++) {
             group->cell_of_token[t] = (kv->length + t) % group->cells;
         }
-        const uint32_t seen_by_first = group->window > 0 && kv->length + 1 > group->window ? kv->length + 1 - group->window : 0;
+        const uint32_t seen_by_first = group->window > 0 && kv->length + 1 > group->window
+                                           ? kv->length + 1 - group->window
+                                           : 0;
         const uint32_t n_spans = make_spans(group, seen_by_first, kv->length + n_tokens - seen_by_first);
         kv->span_at[g][0] = 0;
         kv->span_at[g][1] = n_spans;
-        kv->placements[g] = (qn_placement){.size = sizeof(qn_placement), .n_spans = n_spans, .cells = group->cell_of_token,
-                                           .spans = group->spans, .span_at = kv->span_at[g]};
+        kv->placements[g] = (qn_placement){.size = sizeof(qn_placement),
+                                           .n_spans = n_spans,
+                                           .cells = group->cell_of_token,
+                                           .spans = group->spans,
+                                           .span_at = kv->span_at[g]};
     }
 }
 

@@ -51,8 +51,8 @@ typedef struct hparams {
     float embd_scale;        /* 1 = none */
 } hparams;
 
-/* Reads "ARCH.*" keys and checks them against each other. `n_vocab` comes from the embedding's rows. QN_BAD_FILE names key and
- * value; QN_UNSUPPORTED what this program does not run (experts, unknown scaling type). */
+/* Reads "ARCH.*" keys and checks them against each other. `n_vocab` comes from the embedding's rows. QN_BAD_FILE names
+ * key and value; QN_UNSUPPORTED what this program does not run (experts, unknown scaling type). */
 qn_status hparams_read(const facts *f, const char *arch, uint32_t n_vocab, hparams *out, error_context *err);
 
 /* True when layer `layer` looks back only `window` positions. */
