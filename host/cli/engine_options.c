@@ -61,13 +61,25 @@ static plan_options make_plan_options(const model *m, const engine_options *e) {
     return p;
 }
 
+/* Before the memory is taken: whoever waits for a model that is too large knows why. */
+static void print_memory(void *ctx, const plan *p) {
+    const double mib = 1048576.0;
+    const qn_memory_plan *memory = &p->memory;
+    double device = 0.0;
+    for (uint32_t kind = 0; kind < QN_MEM_KINDS; kind++) {
+        device += (double)memory->device_bytes[kind] / mib;
+    }
+    (void)ctx;
+    log_line(QN_LOG_INFO,
+             "memory: weights %.1f MiB mapped, %.1f MiB packed; KV cache %.1f MiB for %u positions; scratch %.1f MiB; on "
+             "the device %.1f MiB",
+             (double)memory->borrowed_bytes / mib, (double)memory->host_bytes[QN_MEM_WEIGHTS] / mib,
+             (double)memory->host_bytes[QN_MEM_STATE] / mib, p->n_ctx, (double)memory->host_bytes[QN_MEM_SCRATCH] / mib,
+             device);
+}
+
 static void print_summary(const command_context *c, const engine *e) {
     const qn_memory_plan *memory = &e->p->memory;
-    log_line(QN_LOG_INFO,
-             "memory: weights %.1f MiB mapped, %.1f MiB packed; KV cache %.1f MiB for %u positions; scratch %.1f MiB",
-             (double)memory->borrowed_bytes / 1048576.0, (double)memory->host_bytes[QN_MEM_WEIGHTS] / 1048576.0,
-             (double)memory->host_bytes[QN_MEM_STATE] / 1048576.0, e->p->n_ctx,
-             (double)memory->host_bytes[QN_MEM_SCRATCH] / 1048576.0);
     log_line(QN_LOG_INFO, "using %s %s abi %d.%d | %s | %s | %u threads | %s | %u ops, 0 elsewhere", c->on.spec.name,
              c->on.version, QN_ABI_MAJOR, QN_ABI_MINOR, c->on.info.name, c->on.info.driver, team_size(c->workers),
              plan_numeric_name(memory->numeric), e->p->dec->program->n_ops);
@@ -89,6 +101,7 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
     plan_options plan_settings = make_plan_options(e->m, options);
     plan_settings.check_with = is_lazy ? c->workers : NULL;
     plan_settings.check_values = !options->no_weight_check;
+    plan_settings.on_memory = print_memory;
     c->is_with_backend = true; /* decoder_build fails with BAD_FILE, which stays the file's fault */
     QN_TRY(plan_create(e->m, &c->on, &plan_settings, &e->p, &c->err), &c->err, "preparing the model for backend %s",
            c->on.spec.name);

@@ -107,13 +107,14 @@ static qn_status decode(loop *l, error_context *err) {
             l->result->reason = STOP_CANCELLED;
             return QN_OK;
         }
+        if (l->result->n_generated >= budget) {
+            continue; /* the last token's successor is not wanted: it is not computed, and the budget is the reason */
+        }
         if (session_length(l->s) == l->s->p->n_ctx) {
             l->result->reason = STOP_CONTEXT;
             return QN_OK;
         }
-        if (l->result->n_generated < budget) { /* the last token's successor is not wanted: do not compute it */
-            QN_TRY(session_append(l->s, &id, 1, err), err, "decoding token %u", l->result->n_generated);
-        }
+        QN_TRY(session_append(l->s, &id, 1, err), err, "decoding token %u", l->result->n_generated);
     }
 }
 

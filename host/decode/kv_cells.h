@@ -29,6 +29,7 @@ typedef struct kv_group {
 typedef struct kv_cells {
     uint32_t n_groups;
     uint32_t length;  /* valid positions: 0..length - 1 */
+    uint32_t written; /* one past the highest position that was ever placed: what a ring has overwritten follows from it */
     kv_group groups[DECODER_MAX_GROUPS];
     qn_placement placements[DECODER_MAX_GROUPS];
     uint32_t span_at[DECODER_MAX_GROUPS][2];

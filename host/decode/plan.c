@@ -65,7 +65,7 @@ static qn_status check_ops(plan *p, const qn_compile_options *compile, error_con
     if (status < 0) {
         status = plan_plugin_error(p, "check", status, &plugin_error, err);
     }
-    for (uint32_t i = 0; i < program->n_ops && status == QN_OK; i++) {
+    for (uint32_t i = 0; i < program->n_ops && status >= 0; i++) {
         p->n_emulated += verdicts[i].verdict == QN_VERDICT_EMULATED;
         if (verdicts[i].verdict == QN_VERDICT_NO) {
             plugin_error.op = i;
@@ -74,7 +74,7 @@ static qn_status check_ops(plan *p, const qn_compile_options *compile, error_con
         }
     }
     free(verdicts);
-    return status;
+    return status < 0 ? status : QN_OK;
 }
 
 const char *plan_numeric_name(uint32_t numeric) {
@@ -147,10 +147,10 @@ static qn_status bind_all(plan *p, error_context *err) {
     }
     qn_status status = p->on->plugin->bind_weights(p->prog, weights, sizeof *weights, d->n_weights, &plugin_error);
     free(weights);
-    if (status == QN_OK) {
+    if (status >= 0) {
         status = p->on->plugin->seal(p->prog, &plugin_error);
     }
-    return status == QN_OK ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
+    return status >= 0 ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
 }
 
 static qn_status make_plan(plan *p, const plan_options *options, error_context *err) {
@@ -168,6 +168,9 @@ static qn_status make_plan(plan *p, const plan_options *options, error_context *
                                            &plugin_error);
     if (status < 0) {
         return plan_plugin_error(p, "plan", status, &plugin_error, err);
+    }
+    if (options->on_memory != NULL) {
+        options->on_memory(options->ctx, p);
     }
     QN_TRY(check_memory(p, err), err, "planning memory");
     status = p->on->plugin->compile(p->on->device, p->dec->program, &p->limits, &compile, &p->prog, &plugin_error);

@@ -13,6 +13,10 @@
 #include "model/decoder.h"
 #include "model/model.h"
 
+/* Told what memory a plan will take, before it is taken and even when it is then refused. */
+struct plan;
+typedef void plan_memory_fn(void *ctx, const struct plan *p);
+
 typedef struct plan_options {
     uint32_t n_ctx;        /* positions of one session; >= 1 */
     uint32_t max_chunk;    /* tokens of one prefill step; 0 = 512, never more than n_ctx */
@@ -23,6 +27,8 @@ typedef struct plan_options {
     team *check_with;      /* not null: check the tensors that are bound, with this team, before they are bound
                               (--integrity lazy) */
     bool check_values;     /* and look for NaN and infinity in them */
+    plan_memory_fn *on_memory; /* may be null */
+    void *ctx;
 } plan_options;
 
 typedef struct plan {
@@ -36,7 +42,9 @@ typedef struct plan {
     uint32_t n_emulated;    /* ops that the plugin runs slowly */
 } plan;
 
-/* Builds, checks, predicts memory (QN_NO_HOST_MEM with asked and free bytes when it cannot fit), compiles and binds. */
+/* Builds, checks, predicts memory (QN_NO_HOST_MEM with asked and free bytes when it cannot fit), compiles and binds.
+ * QN_BAD_FILE when the model lacks a tensor or has one that does not fit; QN_UNSUPPORTED, naming the op, when the backend
+ * cannot run one; whatever the plugin answers otherwise. *out_plan is untouched on error. */
 qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan,
                       error_context *err);
 void plan_destroy(plan *p);
