@@ -71,11 +71,12 @@ static void print_memory(void *ctx, const plan *p) {
     }
     (void)ctx;
     log_line(QN_LOG_INFO,
-             "memory: weights %.1f MiB mapped, %.1f MiB packed; KV cache %.1f MiB for %u positions; scratch %.1f MiB; on "
-             "the device %.1f MiB",
+             "memory: weights %.1f MiB mapped, %.1f MiB packed; KV cache %.1f MiB for %u positions; scratch %.1f MiB",
              (double)memory->borrowed_bytes / mib, (double)memory->host_bytes[QN_MEM_WEIGHTS] / mib,
-             (double)memory->host_bytes[QN_MEM_STATE] / mib, p->n_ctx, (double)memory->host_bytes[QN_MEM_SCRATCH] / mib,
-             device);
+             (double)memory->host_bytes[QN_MEM_STATE] / mib, p->n_ctx, (double)memory->host_bytes[QN_MEM_SCRATCH] / mib);
+    if (device > 0.0) {
+        log_line(QN_LOG_INFO, "memory: %.1f MiB on the device", device);
+    }
 }
 
 static void print_summary(const command_context *c, const engine *e) {

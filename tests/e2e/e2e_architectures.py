@@ -83,21 +83,46 @@ def greatest_difference(row, reported):
     return max(worst, max(wanted[i] for i in left_out) - least)
 
 
-def check_model(t, number, backend):
-    name, arch, changes, options = MODELS[number]
+def make_model(t, number):
+    """Writes model.gguf; returns its spec and weights."""
+    _, arch, changes, _ = MODELS[number]
     spec = Spec(arch, **changes)
     weights = make_weights(spec, seed=number + 1)
     write_gguf(t.path('model.gguf'), spec, weights)
+    return spec, weights
+
+
+def check_run(t, number, path, spec, weights, backend, *more):
+    options = MODELS[number][3]
     prompt = prompt_of(number)
-    r = t.exits(0, 'run', t.path('model.gguf'), '--prompt-tokens', ','.join(map(str, prompt)), '-n', N_GENERATED, '--temp', 0,
+    r = t.exits(0, 'run', path, '--prompt-tokens', ','.join(map(str, prompt)), '-n', N_GENERATED, '--temp', 0,
                 '--numeric', 'f32acc', '--kv', 'f32', '--logprobs', N_TOP, '--logit-bias', f'{len(VOCABULARY) - 2}:-100',
-                '--backend', backend, '--json', *options).json()
+                '--backend', backend, '--json', *options, *more).json()
     tokens, steps = r['tokens'], r['logprobs']
     t.equal(len(tokens), N_GENERATED, 'tokens')
     rows = logits_of(spec, weights, prompt + tokens[:-1])[N_PROMPT - 1:]
     worst = max(greatest_difference(row, step) for row, step in zip(rows, steps))
     print(f'greatest difference of a log-probability: {worst:.2g}')
     t.true(worst < TOLERANCE, f'log-probabilities are {worst:.3g} off')
+
+
+def check_model(t, number, backend):
+    spec, weights = make_model(t, number)
+    check_run(t, number, t.path('model.gguf'), spec, weights, backend)
+
+
+def check_container(t, number, *options):
+    """A container alone: convert says whether it runs, and it does, with the same numbers, exactly then."""
+    spec, weights = make_model(t, number)
+    said = t.exits(0, 'convert', t.path('model.gguf'), '-o', t.path('model.p64'), '--json', *options).json()
+    if said['runs_alone']:
+        check_run(t, number, t.path('model.p64'), spec, weights, 'reference', '--assume', 'llama')
+        return
+    blocking = [fact['key'] for fact in said['lost'] if fact['needed_to_run']]
+    t.true(blocking, 'convert says that it cannot run alone, but not why')
+    if set(weights) & set(blocking):     # tensors; keys that are lost leave no trace to refuse
+        t.exits(1, 'run', t.path('model.p64'), '--assume', 'llama', '--prompt-tokens', '1', '-n', 1)
+        t.has(t.last.err, 'tensor', 'which a llama model does not have')
 
 
 @test
@@ -114,6 +139,10 @@ def the_measure_sees_each_feature(t):
 for at, (model_name, *_) in enumerate(MODELS):
     add_test(f'{model_name}_on_reference', lambda t, at=at: check_model(t, at, 'reference'))
     add_test(f'{model_name}_on_cpu', lambda t, at=at: (need_cpu(), check_model(t, at, 'cpu')))
+
+    add_test(f'{model_name}_in_a_container', lambda t, at=at: check_container(t, at))
+    if model_name.startswith('llama'):
+        add_test(f'{model_name}_in_an_extended_container', lambda t, at=at: check_container(t, at, '--extended'))
 
 if __name__ == '__main__':
     main()
