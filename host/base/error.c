@@ -66,7 +66,8 @@ static qn_status translate_status(fmt_status status, const fmt_diag *diag) {
 qn_status error_from_diag(error_context *err, fmt_status status, const fmt_diag *diag, const char *path) {
     const qn_status code = translate_status(status, diag);
     if (code < 0 && err != NULL) {
-        error_set(err, code, __FILE__, __LINE__, "%s: byte %" PRIu64 ": %s (rule %s)", path, diag->offset, diag->text, diag->rule);
+        error_set(err, code, __FILE__, __LINE__, "%s: byte %" PRIu64 ": %s (rule %s)", path, diag->offset, diag->text,
+                  diag->rule);
         err->rule = diag->rule;
         err->offset = diag->offset;
     }
