@@ -159,6 +159,9 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
                                 .n_logprobs = settings.logprobs, .at_start = input->starts_text, .cancel = &c->services.cancel,
                                 .on_token = on_token, .ctx = &t};
     options.n_stops = model_stop_ids(e->m, options.stops, GENERATE_MAX_STOPS);
+    for (uint32_t i = 0; i < input->stops.count && options.n_stops < GENERATE_MAX_STOPS; i++) {
+        options.stops[options.n_stops++] = input->stops.ids[i];
+    }
     generate_result result;
     const qn_status status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);

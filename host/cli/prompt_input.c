@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "text/chat_template.h"
+
 #define MAX_PROMPT_BYTES (UINT64_C(1) << 30)
 
 void prompt_options_init(prompt_options *p, option rows[PROMPT_OPTION_ROWS]) {
@@ -15,7 +18,10 @@ void prompt_options_init(prompt_options *p, option rows[PROMPT_OPTION_ROWS]) {
         {OPTION_STRING, "prompt-file", 'f', "FILE", "the prompt is the content of FILE, every byte of it; - is standard input", &p->file, 0, 0, NULL, NULL},
         {OPTION_STRING, "prompt-tokens", 0, "IDS", "the prompt as token ids: 1,403,407; nothing is added", &p->tokens, 0, 0, NULL, NULL},
         {OPTION_FLAG, "special", 0, NULL, "the prompt may spell control tokens such as <|im_end|>", &p->is_special, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "no-bos", 0, NULL, "do not put the BOS token first", &p->no_bos, 0, 0, NULL, NULL}};
+        {OPTION_FLAG, "no-bos", 0, NULL, "do not put the BOS token first", &p->no_bos, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "chat", 0, NULL, "wrap the prompt as one user turn of the model's chat template", &p->is_chat, 0, 0, NULL, NULL},
+        {OPTION_STRING, "template", 0, "NAME", "with --chat: the template family, when the model's own is not recognised", &p->family, 0, 0, NULL, NULL},
+        {OPTION_STRING, "system", 0, "TEXT", "with --chat: what the assistant is told first", &p->system, 0, 0, NULL, NULL}};
     memcpy(rows, filled, sizeof filled);
 }
 
@@ -23,6 +29,12 @@ qn_status prompt_check_options(const prompt_options *p, error_context *err) {
     const int n_sources = (p->text != NULL) + (p->file != NULL) + (p->tokens != NULL);
     if (n_sources != 1) {
         return FAIL(err, QN_BAD_INPUT, "give exactly one of --prompt TEXT, --prompt-file FILE and --prompt-tokens IDS; %d were given", n_sources);
+    }
+    if (p->is_chat && (p->tokens != NULL || p->is_special || p->no_bos)) {
+        return FAIL(err, QN_BAD_INPUT, "--chat takes text as a user's words: it does not go with --prompt-tokens, --special or --no-bos");
+    }
+    if (!p->is_chat && (p->family != NULL || p->system != NULL)) {
+        return FAIL(err, QN_BAD_INPUT, "--template and --system need --chat");
     }
     return QN_OK;
 }
@@ -85,6 +97,21 @@ qn_status prompt_parse_tokens(const char *text, token_list *out, error_context *
     return QN_OK;
 }
 
+static qn_status encode_chat(const prompt_options *p, const model *m, const char *text, prompt_input *out, error_context *err) {
+    chat_template form;
+    chat_message messages[2];
+    size_t n = 0;
+    QN_TRY(p->family != NULL ? chat_template_by_name(p->family, &form, err) : chat_template_recognise(m->chat_template, &form, err), err,
+           "choosing the chat template");
+    if (p->system != NULL) {
+        messages[n++] = (chat_message){CHAT_SYSTEM, p->system, strlen(p->system)};
+    }
+    messages[n++] = (chat_message){CHAT_USER, text, out->text_bytes};
+    out->starts_text = true;
+    chat_template_stop_ids(&form, m->tok, &out->stops);
+    return chat_template_encode(&form, m->tok, messages, n, true, &out->ids, err);
+}
+
 qn_status prompt_read(const prompt_options *p, const model *m, prompt_input *out, error_context *err) {
     const char *text = p->text;
     memset(out, 0, sizeof *out);
@@ -96,6 +123,12 @@ qn_status prompt_read(const prompt_options *p, const model *m, prompt_input *out
         text = out->text;
     } else {
         out->text_bytes = strlen(text);
+    }
+    if (p->is_chat) {
+        return encode_chat(p, m, text, out, err);
+    }
+    if (m->chat_template.size > 0) {
+        log_line(QN_LOG_INFO, "this model has a chat template; the prompt is taken as given (--chat wraps it)");
     }
     const uint32_t flags = (p->no_bos ? 0 : ENCODE_ADD_BOS) | (p->is_special ? ENCODE_SPECIAL : 0);
     QN_TRY(tokenizer_encode(m->tok, text, out->text_bytes, flags, &out->ids, err), err, "encoding the prompt");

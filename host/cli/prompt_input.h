@@ -8,15 +8,18 @@
 #define HOST_PROMPT_INPUT_H
 #include "cli/options.h"
 #include "model/model.h"
+#include "text/stop_set.h"
 #include "text/tokenizer.h"
 
 typedef struct prompt_options {
     const char *text, *file, *tokens; /* exactly one */
     bool is_special;                  /* text may spell control tokens */
     bool no_bos;
+    bool is_chat;                     /* wrap the text as one user turn of the model's chat template */
+    const char *family, *system;      /* --template, --system: with is_chat */
 } prompt_options;
 
-#define PROMPT_OPTION_ROWS 5
+#define PROMPT_OPTION_ROWS 8
 void prompt_options_init(prompt_options *p, option rows[PROMPT_OPTION_ROWS]);
 
 /* Exactly one source, and nothing that contradicts it. */
@@ -27,6 +30,7 @@ typedef struct prompt_input {
     size_t text_bytes;
     token_list ids;
     bool starts_text;    /* the answer begins a text of its own */
+    stop_set stops;      /* that the chat template adds to the model's */
 } prompt_input;
 
 /* Reads the whole prompt and encodes it. QN_BAD_INPUT with byte position for text that is no UTF-8. */

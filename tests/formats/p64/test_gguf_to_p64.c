@@ -395,6 +395,35 @@ static void a_model_beyond_4_gib_is_refused_with_the_size_before_anything_is_rea
     free(memory);
 }
 
+static void get_large_ffn(void *ctx, uint32_t index, p64_source_tensor *out) {
+    (void)ctx;
+    (void)index;
+    *out = (p64_source_tensor){.name = {"blk.0.ffn_up.weight", 19},
+                               .role = P64_ROLE_FFN_UP,
+                               .dtype = BLK_Q8_0,
+                               .rank = 2,
+                               .dims = {4096, 14336},
+                               .bytes = UINT64_C(4096) / 32 * 34 * 14336};
+}
+
+static void work_memory_does_not_grow_with_the_model(void **state) {
+    enum { MIB = 1024 * 1024 };
+    static const struct {
+        p64_form form;
+        uint64_t limit;
+    } rows[] = {{P64_FORM_KEEP, 3 * MIB}, {P64_FORM_F16, 5 * MIB}, {P64_FORM_FFN_Q4_0, 5 * MIB},
+                {P64_FORM_FFN_TERNARY, 3 * MIB + 8 * UINT64_C(4096) * 14336}};
+    const p64_source source = {.hparams = {.n_layer = 1}, .n_tensors = 200, .get_tensor = get_large_ffn};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const p64_write_options options = {.form = rows[i].form};
+        uint64_t need = 0;
+        fmt_diag diag;
+        assert_int_equal(p64_plan_memory(&source, &options, &need, &diag), FMT_OK);
+        assert_true(need <= rows[i].limit);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------------------- on disk */
 
 static uint32_t count_files(const char *folder) {
@@ -590,6 +619,7 @@ int main(void) {
         cmocka_unit_test(a_page_size_out_of_range_is_refused),
         cmocka_unit_test(a_failing_sink_is_told_with_the_byte),
         cmocka_unit_test(a_model_beyond_4_gib_is_refused_with_the_size_before_anything_is_read),
+        cmocka_unit_test(work_memory_does_not_grow_with_the_model),
         cmocka_unit_test(a_file_is_written_checked_and_renamed_or_nothing_is_left),
         cmocka_unit_test(a_source_is_never_replaced_nor_believed_after_it_was_cut),
         cmocka_unit_test(tokens_that_are_no_utf8_are_stored_and_told),
