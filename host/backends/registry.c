@@ -253,6 +253,27 @@ static qn_status find_query(registry_entry *entry, qn_query_fn *out_query, error
     return QN_OK;
 }
 
+/* Verbs that a host calls without asking; the others may be absent. Null when all are there, otherwise the first that is not. */
+static const char *find_missing_verb(const qn_plugin *plugin) {
+#define REQUIRE(verb) if (!QN_HAS(plugin, verb)) return #verb
+    REQUIRE(start);
+    REQUIRE(stop);
+    REQUIRE(devices);
+    REQUIRE(open);
+    REQUIRE(close);
+    REQUIRE(check);
+    REQUIRE(plan);
+    REQUIRE(compile);
+    REQUIRE(prog_free);
+    REQUIRE(bind_weights);
+    REQUIRE(seal);
+    REQUIRE(session_new);
+    REQUIRE(session_free);
+    REQUIRE(step);
+#undef REQUIRE
+    return NULL;
+}
+
 qn_status registry_load(registry_entry *entry, const qn_machine *machine, error_context *err) {
     if (entry->query != NULL) {
         return QN_OK;
@@ -275,6 +296,10 @@ qn_status registry_load(registry_entry *entry, const qn_machine *machine, error_
     }
     if (strcmp(facts.name, entry->name) != 0) {
         return FAIL(err, QN_BAD_ARG, "backend %s refused at query: the file calls itself %s", entry->name, facts.name);
+    }
+    const char *missing = find_missing_verb(facts.plugin);
+    if (missing != NULL) {
+        return FAIL(err, QN_UNSUPPORTED, "backend %s refused at query: UNSUPPORTED: its table has no verb %s", entry->name, missing);
     }
     entry->facts = facts;
     entry->query = query;

@@ -125,7 +125,6 @@ static qn_status find_bytes(bpe *b, vocab *v, error_context *err) {
 
 qn_status bpe_init(bpe *b, vocab *v, const tokenizer_facts *facts, error_context *err) {
     b->v = v;
-    b->unk = facts->unk;
     qn_status status = make_slots(b, facts->n_merges, err);
     if (status < 0) {
         return status;
@@ -143,6 +142,8 @@ qn_status bpe_init(bpe *b, vocab *v, const tokenizer_facts *facts, error_context
         status = vocab_reindex(v, err);
     }
     free(is_made);
+    const bool has_unk = facts->unk < v->n_tokens && vocab_kind(v, facts->unk) != TOKEN_KIND_CONTROL;
+    b->unk = has_unk ? facts->unk : TOKEN_NONE;
     return status;
 }
 
@@ -162,8 +163,8 @@ static uint32_t rank_pair(const void *ctx, const merge_symbol *left, const merge
 }
 
 /* A symbol that is no token is given byte by byte. */
-static qn_status push_symbol(const bpe *b, const merge_symbol *symbol, const uint8_t *word, token_list *out,
-                             error_context *err) {
+static qn_status push_symbol(const bpe *b, const merge_symbol *symbol, const uint8_t *begin, const uint8_t *word,
+                             token_list *out, error_context *err) {
     if (symbol->id < b->v->n_tokens) {
         return token_list_push(out, symbol->id, err);
     }
@@ -172,8 +173,9 @@ static qn_status push_symbol(const bpe *b, const merge_symbol *symbol, const uin
         const uint32_t byte_id = b->byte_ids[byte];
         const uint32_t id = byte_id < b->v->n_tokens ? byte_id : b->unk;
         if (id == TOKEN_NONE) {
-            return FAIL(err, QN_BAD_INPUT, "the vocabulary has no token for byte 0x%02x of the text, and none for unknown text",
-                        byte);
+            return FAIL(err, QN_BAD_INPUT,
+                        "byte %zu of the text is 0x%02x, for which the vocabulary has no token, nor one for unknown text; remove it",
+                        (size_t)(word - begin) + symbol->start + i, byte);
         }
         const qn_status status = token_list_push(out, id, err);
         if (status < 0) {
@@ -183,8 +185,8 @@ static qn_status push_symbol(const bpe *b, const merge_symbol *symbol, const uin
     return QN_OK;
 }
 
-qn_status bpe_encode_word(const bpe *b, merge_scratch *scratch, const uint8_t *word, size_t size, token_list *out,
-                          error_context *err) {
+qn_status bpe_encode_word(const bpe *b, merge_scratch *scratch, const uint8_t *begin, const uint8_t *word, size_t size,
+                          token_list *out, error_context *err) {
     qn_status status = merge_reserve(scratch, size, err);
     if (status < 0) {
         return status;
@@ -197,7 +199,7 @@ qn_status bpe_encode_word(const bpe *b, merge_scratch *scratch, const uint8_t *w
     }
     merge_run(scratch, size, rank_pair, b);
     for (uint32_t i = 0; i != UINT32_MAX && status >= 0; i = scratch->symbols[i].next) {
-        status = push_symbol(b, &scratch->symbols[i], word, out, err);
+        status = push_symbol(b, &scratch->symbols[i], begin, word, out, err);
     }
     return status;
 }

@@ -23,7 +23,7 @@ typedef struct bpe {
     bpe_merge *slots; /* [slot_mask + 1], a power of two */
     uint32_t slot_mask;
     uint32_t byte_ids[256]; /* symbol of each single byte; from v->n_tokens on: no token */
-    uint32_t unk;
+    uint32_t unk; /* for bytes that are no token, or TOKEN_NONE */
 } bpe;
 
 /* Builds the index from the facts' merges. When the facts give no kinds, tokens spelled <...> that no merge makes become
@@ -32,9 +32,10 @@ typedef struct bpe {
 qn_status bpe_init(bpe *b, vocab *v, const tokenizer_facts *facts, error_context *err);
 void bpe_deinit(bpe *b);
 
-/* Appends the ids of one word of 1 byte or more. Bytes that are no token become the unk token.
- * QN_BAD_INPUT: there is no unk token either. */
-qn_status bpe_encode_word(const bpe *b, merge_scratch *scratch, const uint8_t *word, size_t size, token_list *out,
-                          error_context *err);
+/* Appends the ids of one word of 1 byte or more. Bytes that are no token become the unk token, unless that is a control
+ * token: what a text says must not look like the end of it.
+ * QN_BAD_INPUT: there is no such token; the message gives the byte's position, counted from `begin`, where the text begins. */
+qn_status bpe_encode_word(const bpe *b, merge_scratch *scratch, const uint8_t *begin, const uint8_t *word, size_t size,
+                          token_list *out, error_context *err);
 
 #endif

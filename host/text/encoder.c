@@ -9,6 +9,7 @@
 
 typedef struct encoder {
     const tokenizer *tok;
+    const uint8_t *text; /* all of it: positions in messages count from here */
     token_list *out;
     error_context *err;
     merge_scratch scratch;
@@ -29,7 +30,7 @@ static qn_status encode_new_word(encoder *e, const uint8_t *word, size_t size) {
             return token_list_push(e->out, id, e->err);
         }
     }
-    return bpe_encode_word(&tok->bpe, &e->scratch, word, size, e->out, e->err);
+    return bpe_encode_word(&tok->bpe, &e->scratch, e->text, word, size, e->out, e->err);
 }
 
 static qn_status encode_word(void *ctx, const uint8_t *word, size_t size) {
@@ -203,7 +204,7 @@ static qn_status encode_text(const tokenizer *tok, const encode_part *parts, siz
     if (status < 0) {
         return status;
     }
-    encoder e = {.tok = tok, .out = out, .err = err, .is_after_special = true};
+    encoder e = {.tok = tok, .text = text, .out = out, .err = err, .is_after_special = true};
     if (tok->style == VOCAB_SENTENCEPIECE) {
         e.prepared = malloc(2 * size + 1); /* each fragment may get a space in front */
         if (e.prepared == NULL) {

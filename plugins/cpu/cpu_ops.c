@@ -6,7 +6,7 @@ void cpu_ops_init(cpu_ops *ops, uint64_t features, uint32_t isa) {
     cpu_rows_install_c(ops);
     cpu_vector_install_c(ops);
     cpu_attention_install_c(ops);
-#if defined(CPU_X86_64) && defined(CPU_WIDE)
+#if defined(CPU_X86_64)
     if ((features & QN_X86_AVX2) == 0 || isa == CPU_ISA_C || isa == CPU_ISA_NEON) {
         return;
     }
@@ -42,7 +42,7 @@ void cpu_ops_init(cpu_ops *ops, uint64_t features, uint32_t isa) {
 }
 
 const char *cpu_ops_isa_text(uint64_t features, uint32_t isa) {
-#if defined(CPU_X86_64) && defined(CPU_WIDE)
+#if defined(CPU_X86_64)
     if ((features & QN_X86_AVX2) == 0 || isa == CPU_ISA_C || isa == CPU_ISA_NEON) {
         return "portable C";
     }

@@ -94,7 +94,6 @@ static qn_status list_devices(qn_plugin_state *plugin, qn_device_info *infos, ui
 
 static qn_status open_device(qn_plugin_state *plugin, const char *device_id, const qn_option *options, uint32_t n_options,
                              qn_device **out, qn_error *err) {
-    (void)options;
     if (plugin == NULL || device_id == NULL || out == NULL) {
         return qn_fail(err, QN_BAD_ARG, "open: a null argument");
     }
@@ -102,7 +101,8 @@ static qn_status open_device(qn_plugin_state *plugin, const char *device_id, con
         return qn_fail(err, QN_BAD_ARG, "open: there is no device '%s'; the cpu backend has one, 'cpu'", device_id);
     }
     if (n_options > 0) {
-        return qn_fail(err, QN_BAD_ARG, "open: the cpu backend has no option for opening a device");
+        return qn_fail(err, QN_BAD_ARG, "open: the cpu backend knows no option '%s' for opening a device",
+                       options == NULL || options[0].key == NULL ? "" : options[0].key);
     }
     qn_device *const device = plugin->host->mem_alloc(plugin->host->ctx, QN_MEM_OTHER, sizeof *device, 64);
     if (device == NULL) {
@@ -142,8 +142,10 @@ static const qn_option_info option_table[] = {
 QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out);
 
 QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out) {
-    if (in == NULL || out == NULL) {
-        return QN_BAD_ARG;
+    qn_query_in own;
+    const qn_status status = qn_copy_in(&own, sizeof own, sizeof own, in);
+    if (status != QN_OK || out == NULL || out->size < sizeof *out) {
+        return status == QN_OK ? QN_BAD_ARG : status;
     }
     const qn_query_out answer = {.size = out->size, .minor = QN_ABI_MINOR, .name = "cpu", .version = CPU_VERSION,
                                  .build_id = CPU_VERSION, .licence = "Apache-2.0", .plugin = &table, .options = option_table,

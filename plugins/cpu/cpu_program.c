@@ -53,6 +53,9 @@ static qn_status copy_options(const qn_compile_options *theirs, qn_compile_optio
     if (status != QN_OK) {
         return qn_fail(err, status, "compile options of a size that this plugin does not know");
     }
+    if ((out->flags & ~(uint32_t)(QN_COMPILE_MATERIALIZE | QN_COMPILE_DETERMINISTIC)) != 0) {
+        return qn_fail(err, QN_TOO_NEW, "compile options: flags 0x%x are not known here", out->flags);
+    }
     if (choose_numeric(out) == 0) {
         return qn_fail(err, QN_UNSUPPORTED, "the cpu backend offers the numeric classes f32acc and act8 only");
     }

@@ -213,6 +213,9 @@ static qn_status check_weight(const qn_prog *prog, const qn_weight *weight, qn_e
     const qn_buffer *buffer = qn_program_buffer(program, weight->buffer);
     const char *name = qn_program_name(program, buffer);
     const uint64_t count = buffer->dims[0] * qn_buffer_rows(buffer, 0, 0, 0);
+    if (prog->weights[weight->buffer].data != NULL) {
+        return qn_fail(err, QN_BAD_STATE, "bind_weights: %s is bound already", name);
+    }
     if (weight->flags != QN_WEIGHT_COPY && weight->flags != QN_WEIGHT_BORROW) {
         return qn_fail(err, QN_BAD_ARG, "bind_weights: %s: flags 0x%x are neither COPY nor BORROW", name, weight->flags);
     }
@@ -246,7 +249,6 @@ static qn_status bind_weight(qn_prog *prog, const qn_weight *weight, qn_error *e
         }
         memcpy(copy, weight->data, bytes);
     }
-    host->mem_free(host->ctx, place->copy);
     place->copy = copy;
     place->data = copy != NULL ? copy : weight->data;
     place->first_element = weight->first_element;

@@ -197,7 +197,7 @@ static void verbs_before_seal_and_after_it(void **state) {
     assert_non_null(strstr(error.text, "norm_weight"));
     require_refusal("session_new after a failed seal", b.verbs->session_new(prog, &session, fresh()), QN_BAD_STATE);
     bind_model(&b, prog, model.n_weights - 1, model.n_weights);
-    bind_model(&b, prog, 0, 1); /* binding again before seal replaces */
+    require_refusal("a weight bound twice", b.verbs->bind_weights(prog, &weight, sizeof weight, 1, fresh()), QN_BAD_STATE);
     require_done("seal", b.verbs->seal(prog, fresh()));
     require_refusal("seal twice", b.verbs->seal(prog, fresh()), QN_BAD_STATE);
     require_refusal("bind_weights after seal", b.verbs->bind_weights(prog, &weight, sizeof weight, 1, fresh()), QN_BAD_STATE);

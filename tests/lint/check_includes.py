@@ -2,7 +2,7 @@
 
     abi       nothing but itself
     formats   itself
-    host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- cli, serve; convert and graph stand
+    host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- engine <- cli, serve; convert and graph stand
               on base and formats, convert also uses what model and text know
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder
     tests, examples   anything
@@ -25,8 +25,9 @@ HOST = {
     "graph": {"base"},
     "decode": {"base", "backends", "model", "text"},
     "govern": {"base", "backends", "model", "text", "decode"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph"},
-    "serve": {"base", "backends", "model", "text", "decode", "govern"},
+    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "engine"},
+    "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 PLUGIN_FORBIDDEN = re.compile(r"^(syslog|locale|setjmp|signal|spawn|netdb|sys/socket|sys/wait)\.h$")
 

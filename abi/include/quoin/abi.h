@@ -259,7 +259,7 @@ typedef struct qn_plugin {
                                  const struct qn_compile_options *options, qn_prog **out, qn_error *err);
     void (QN_CALL *prog_free)(qn_prog *prog);
 
-    /* Any subset, any number of times, before seal. [ctl] */
+    /* Any subset, any number of times, before seal; each weight once. [ctl] */
     qn_status (QN_CALL *bind_weights)(qn_prog *prog, const struct qn_weight *weights, uint64_t stride, uint32_t n_weights,
                                       qn_error *err);
     /* No more weights: BAD_ARG naming the buffer when one is missing. [ctl] */

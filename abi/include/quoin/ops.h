@@ -8,8 +8,8 @@
  * Bounds (u = 2^-24; the reference value is computed in 64 bits)
  *   exact  bit for bit
  *   elem   |y - ref| <= 16 u |ref| + 2^-60 unless the sheet says otherwise
- *   dot    |y - ref| <= (2 sqrt(K) + 8) u sum|w x|, and for class ACT8 also + sum over blocks of 32 of (s/2) sum|w|, where
- *          s = max|x| / 127 of the block
+ *   dot    |y - ref| <= (2 sqrt(K) + 8) u (sum|w x| + |bias|), and for class ACT8 also + sum over blocks of 32 of (s/2) sum|w|,
+ *          where s = max|x| / 127 of the block
  *   attn   |y - ref| <= ((4 sqrt(n) + 16) u + 2 r + 2 e) sum p|v|, where n = visible cells, p = the weights of the softmax,
  *          r = half the spacing at 1 of the state's format (F32 0, F16 2^-11, BF16 2^-8, Q8_0 0), and e is what a score may be
  *          off: e = ((2 sqrt(head_dim) + 8) u + r) max over cells of |scale| sum|q k|. ref is computed from the state as stored.

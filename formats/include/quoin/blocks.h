@@ -21,6 +21,10 @@
 
 #include <quoin/fmt.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef uint32_t blk_type;
 enum {
     BLK_F32 = 0, BLK_F16 = 1, BLK_Q4_0 = 2, BLK_Q4_1 = 3, BLK_Q5_0 = 6, BLK_Q5_1 = 7, BLK_Q8_0 = 8, BLK_Q8_1 = 9,
@@ -89,4 +93,7 @@ uint16_t blk_f32_to_f16(float value);
 float blk_bf16_to_f32(uint16_t bf16);
 uint16_t blk_f32_to_bf16(float value);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

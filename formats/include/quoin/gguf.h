@@ -38,6 +38,10 @@
 #include <quoin/fmt.h>
 #include <quoin/span.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define GGUF_MAX_RANK 4
 #define GGUF_MAX_NAME 65535u      /* bytes of a key or tensor name */
 #define GGUF_MAX_ARRAY_DEPTH 4u   /* an array of arrays of arrays of arrays is the deepest that is read */
@@ -255,4 +259,7 @@ fmt_status gguf_write_end(gguf_writer *writer);
 /* A sink for a FILE *: gguf_write_begin(&writer, gguf_write_to_file, stream, …). */
 bool gguf_write_to_file(void *stream, const void *bytes, uint64_t size);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -35,6 +35,10 @@
 #include <quoin/fmt.h>
 #include <quoin/span.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---------------------------------------------------------------------------------------------- words of the format */
 
 enum {
@@ -384,4 +388,7 @@ fmt_status p64_write(p64_plan *plan, const p64_sink *sink, p64_progress_fn *prog
 /* The record that the writer stores for this layer of `n_layer` (section 9). */
 p64_manifold p64_manifold_project(uint32_t layer, uint32_t n_layer);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -32,6 +32,10 @@
 #include <quoin/fmt.h>
 #include <quoin/span.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define SFT_MAX_HEADER UINT64_C(104857600) /* bytes: 100 MiB */
 
 /* Element types, in the format's own names. The numbers are this library's, not the file's. */
@@ -127,4 +131,7 @@ fmt_status sft_index_refuse_missing(const sft_index *index, uint64_t shard, fmt_
 /* Every tensor that the index places in this shard must be in the opened file. */
 fmt_status sft_index_check_shard(const sft_index *index, uint64_t shard, const sft_file *file, fmt_diag *diag);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

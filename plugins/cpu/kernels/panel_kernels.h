@@ -253,7 +253,9 @@ SIMD_INLINE vf tile_start(const tile *t, uint32_t panel, uint32_t token) {
     return t->start == NULL ? vf_set1(0) : load_rows(t->start + panel * CPU_PANEL_ROWS, rows);
 }
 
-#ifndef SIMD_OWN_TILE
+#ifdef SIMD_TILE_SOURCE
+#include SIMD_TILE_SOURCE
+#else
 /* One panel, one token: the dot of whole blocks does all the work. */
 SIMD_INLINE void run_tile(const tile *t, const chunk *c, const uint32_t n_panels, const uint32_t n_tokens, const uint32_t bits,
                           const uint32_t scales, const uint32_t zero_shift) {

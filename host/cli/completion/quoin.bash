@@ -1,0 +1,58 @@
+# Completion of quoin for bash. One line a command: its own options as in `quoin COMMAND --help`; tests/install/check_manual.py holds
+# the two against each other. Files and folders are completed where an option takes one.
+
+_quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir -q -v -h -t -b'
+_quoin_options_engine='--ctx --numeric --kv --assume --strict --no-weight-check --integrity --chunk -c'
+_quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
+
+_quoin_options() {
+    case $1 in
+        convert) echo '--output --layout --weights --page-log2 --extended --force --check --no-check -o' ;;
+        verify) echo '--strict --no-weight-check' ;;
+        inspect) echo '--strict --tensors --full' ;;
+        run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
+            "--logprobs -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+        chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
+        tokenize) echo '--text --file --no-bos --special --pieces --assume -f' ;;
+        backends) echo '' ;;
+        bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
+    esac
+}
+
+# Values of an option that takes one of a few words; an empty line when it takes anything else.
+_quoin_values() {
+    case $1 in
+        --numeric) echo 'auto f32acc act8' ;;
+        --kv) echo 'auto f16 bf16 f32' ;;
+        --integrity) echo 'full lazy' ;;
+        --assume) echo 'llama' ;;
+        --layout) echo 'packed plain auto' ;;
+        --weights) echo 'keep q4_k_soa f16 ffn-q4_0 ffn-ternary' ;;
+        --template)
+            echo 'chatml llama2 llama3 gemma mistral-v1 mistral-v3 mistral-tekken mistral-v7 mistral-v7-tekken phi3 phi4 phi4-mini zephyr' ;;
+        --backend | -b) echo 'auto cpu reference' ;;
+    esac
+}
+
+_quoin() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench --help --version' -- "$current")
+        return
+    fi
+    local values
+    values=$(_quoin_values "$previous")
+    if [ -n "$values" ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
+    elif [ "$previous" = --plugin-dir ]; then
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+    elif [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_quoin_options "$command") $_quoin_options_common" -- "$current")
+    else
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    fi
+}
+
+complete -F _quoin quoin

@@ -1,0 +1,5 @@
+/* attention_avx2.c — the attention kernels in AVX2, FMA and F16C. */
+#include "simd_avx2.h"
+#define CPU_ISA(name) name##_avx2
+#define CPU_ISA_NAME "avx2"
+#include "attention_kernels.h"
