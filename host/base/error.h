@@ -53,7 +53,8 @@ qn_status error_set(error_context *err, qn_status code, const char *file, int li
 qn_status error_add(error_context *err, qn_status code, const char *file, int line, const char *format, ...)
     ERROR_PRINTF(5, 6);
 
-/* The one translator from format diagnoses: "PATH: byte OFFSET: TEXT (rule RULE)". Returns the matching qn_status. */
+/* The one translator from format diagnoses: "PATH: byte OFFSET: TEXT (rule RULE)"; only TEXT for the rule "file", which
+ * is about writing a file and names it. Returns the matching qn_status. */
 qn_status error_from_diag(error_context *err, fmt_status status, const fmt_diag *diag, const char *path);
 
 /* From errno after a failed system call: "PATH: DOING: strerror". Returns QN_IO, or QN_NOT_FOUND for ENOENT, QN_DENIED

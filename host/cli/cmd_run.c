@@ -1,5 +1,4 @@
 /* cmd_run.c — quoin run: a prompt in, text out. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +146,7 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
         t->is_closed = !command_write("\n", 1);
     }
     if (t->is_closed) {
-        log_line(QN_LOG_ERROR, "standard output: %s; stopped after %u tokens", strerror(errno), r->n_generated);
+        log_line(QN_LOG_ERROR, "stopped after %u tokens: nobody takes the text", r->n_generated);
         return EXIT_IO;
     }
     report_stop(r, !settings.has_deadline);

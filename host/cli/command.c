@@ -201,8 +201,22 @@ int command_fail(command_context *c) {
     return status;
 }
 
+/* True while standard output takes what it is given; the first failure is told, once. */
+static bool check_output(bool is_written) {
+    static bool is_broken;
+    if (!is_written && !is_broken) {
+        is_broken = true;
+        log_line(QN_LOG_ERROR, "standard output: %s", strerror(errno));
+    }
+    return !is_broken;
+}
+
 bool command_write(const char *text, size_t size) {
-    return fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0;
+    return check_output(fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0);
+}
+
+bool command_close_output(void) {
+    return check_output(fflush(stdout) == 0 && !ferror(stdout));
 }
 
 int command_print_json(command_context *c, json_t *object) {
@@ -214,11 +228,7 @@ int command_print_json(command_context *c, json_t *object) {
     }
     const bool is_written = command_write(text, strlen(text)) && command_write("\n", 1);
     free(text);
-    if (!is_written) {
-        log_line(QN_LOG_ERROR, "standard output: %s", strerror(errno));
-        return EXIT_IO;
-    }
-    return EXIT_DONE;
+    return is_written ? EXIT_DONE : EXIT_IO;
 }
 
 static void on_interrupt(int number) {
@@ -238,7 +248,6 @@ void command_catch_signals(command_context *c) {
     signal_context = c;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */
 }
 
 json_t *command_json_text(const char *text, size_t size) {

@@ -82,8 +82,11 @@ int command_exit_status(const command_context *c, qn_status status);
 /* Prints one JSON object and a line feed on standard output; takes over the reference. EXIT_IO when that fails. */
 int command_print_json(command_context *c, json_t *object);
 
-/* Writes to standard output; false when it is closed. */
+/* Writes to standard output; false when it is closed or full, which is told on standard error the first time. */
 bool command_write(const char *text, size_t size);
+
+/* At the very end: false when anything that was printed did not arrive. */
+bool command_close_output(void);
 
 /* JSON string of bytes that may be no UTF-8: malformed ones become U+FFFD. */
 json_t *command_json_text(const char *text, size_t size);

@@ -1,6 +1,9 @@
 /* main.c — quoin: finds the sub-command and runs it. */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/machine.h"
@@ -60,7 +63,17 @@ static int run_command(const command *which, int argc, char *const *argv) {
     return status;
 }
 
-int main(int argc, char **argv) {
+/* A standard descriptor that the caller closed would be given to the next file that is opened, and text meant for the user
+ * would go there. The place is taken by something that cannot be written (or, for errors, be seen). */
+static void occupy_standard_descriptors(void) {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) == -1) {
+            (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
+static int dispatch(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_usage();
@@ -75,4 +88,11 @@ int main(int argc, char **argv) {
         }
     }
     return refuse_command(name);
+}
+
+int main(int argc, char **argv) {
+    occupy_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */
+    const int status = dispatch(argc, argv);
+    return command_close_output() ? status : EXIT_IO;
 }
