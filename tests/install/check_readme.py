@@ -89,6 +89,8 @@ def main():
                 if simplify(command, printed) != simplify(command, shown):
                     n_wrong += 1
                     print(f"$ {command}\n--- README\n{shown}--- now\n{printed}")
+                else:
+                    printed = shown
                 result += f"$ {command}\n{printed}"
     if facts.update:
         facts.readme.write_text(result)
