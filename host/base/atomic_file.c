@@ -1,5 +1,5 @@
 /* atomic_file.c — temporary file in the same folder, sync, rename, sync of the folder. */
-#define _DEFAULT_SOURCE /* madvise, realpath */
+#define _GNU_SOURCE /* O_TMPFILE, madvise, realpath */
 #include "base/atomic_file.h"
 
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#define PROC_LINK_SIZE 40
 
 typedef unsigned long long ull;
 
@@ -92,12 +94,35 @@ static fmt_status check_space(const char *path, uint64_t size_needed, fmt_diag *
     return FMT_OK;
 }
 
+static void link_to_descriptor(int fd, char out[PROC_LINK_SIZE]) {
+    snprintf(out, PROC_LINK_SIZE, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name vanishes with the process, whatever ends it. Not every file system has them, and giving such a
+ * file its name later needs /proc: -1 then. */
+static int open_unnamed(const atomic_file *file) {
+    char folder[ATOMIC_PATH_SIZE], descriptor[PROC_LINK_SIZE];
+    find_folder(file->path, folder);
+    const int fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        link_to_descriptor(fd, descriptor);
+        if (access(descriptor, F_OK) == 0) {
+            return fd;
+        }
+        close(fd);
+    }
+    return -1;
+}
+
+static void make_temporary_name(atomic_file *file, unsigned attempt) {
+    snprintf(file->temporary, sizeof file->temporary, "%.*s.%ld-%u.tmp", ATOMIC_PATH_SIZE - 48, file->path, (long)getpid(), attempt);
+}
+
 /* A name that nobody has: the process and a counter. O_EXCL makes a file that exists already, or a link laid as a
  * trap, fail. */
 static int open_temporary(atomic_file *file) {
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
-        snprintf(file->temporary, sizeof file->temporary, "%.*s.%ld-%u.tmp", ATOMIC_PATH_SIZE - 48, file->path,
-                 (long)getpid(), attempt);
+        make_temporary_name(file, attempt);
         const int fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
@@ -119,7 +144,11 @@ fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_force
     if (status != FMT_OK) {
         return status;
     }
-    file->fd = open_temporary(file);
+    file->fd = open_unnamed(file);
+    file->is_unnamed = file->fd >= 0;
+    if (!file->is_unnamed) {
+        file->fd = open_temporary(file);
+    }
     if (file->fd < 0) {
         const int number = errno;
         file->temporary[0] = '\0';
@@ -198,6 +227,27 @@ static int put_in_place(const atomic_file *file) {
     return rename(file->temporary, file->path);
 }
 
+/* The same for a file that has no name yet. Replacing needs a name for the moment between link and rename. */
+static int give_name(atomic_file *file) {
+    char descriptor[PROC_LINK_SIZE];
+    link_to_descriptor(file->fd, descriptor);
+    if (!file->is_forced) {
+        return linkat(AT_FDCWD, descriptor, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW);
+    }
+    int result = -1;
+    for (unsigned attempt = 0; attempt < 1000 && result != 0; attempt++) {
+        make_temporary_name(file, attempt);
+        result = linkat(AT_FDCWD, descriptor, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW);
+        if (result != 0 && errno != EEXIST) {
+            break;
+        }
+    }
+    if (result != 0) {
+        file->temporary[0] = '\0'; /* not ours */
+    }
+    return result == 0 ? rename(file->temporary, file->path) : -1;
+}
+
 /* A rename is on disk when its folder is. Folders that cannot be synced (some network disks) are let be. */
 static void sync_folder(const char *path) {
     char folder[ATOMIC_PATH_SIZE];
@@ -215,13 +265,17 @@ fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag) {
     if ((file->mode != 0 && fchmod(file->fd, (mode_t)file->mode) != 0) || fsync(file->fd) != 0) {
         number = errno;
     }
+    if (number == 0 && file->is_unnamed && give_name(file) != 0) {
+        number = errno;
+    }
     if (close(file->fd) != 0 && number == 0) {
         number = errno; /* network disks report a full quota here */
     }
     file->fd = -1;
-    if (number == 0 && put_in_place(file) != 0) {
+    if (number == 0 && !file->is_unnamed && put_in_place(file) != 0) {
         number = errno;
     }
+    file->is_unnamed = false;
     if (number != 0) {
         atomic_file_abort(file);
         return refuse_errno(diag, number, file->path, "Cannot write");
@@ -233,12 +287,13 @@ fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag) {
 
 void atomic_file_abort(atomic_file *file) {
     unmap(file);
+    if (file->fd >= 0 && (file->is_unnamed || file->temporary[0] != '\0')) {
+        close(file->fd);
+    }
     if (file->temporary[0] != '\0') {
-        if (file->fd >= 0) {
-            close(file->fd);
-        }
         unlink(file->temporary);
         file->temporary[0] = '\0';
     }
+    file->is_unnamed = false;
     file->fd = -1;
 }

@@ -1,8 +1,9 @@
 /* atomic_file.h — a file that appears whole, or not at all.
  *
- *     create   a temporary file beside the target, so that the rename stays inside one file system
+ *     create   a file without a name in the target's folder, which vanishes with the process however that ends; on file systems
+ *              that have no such files a temporary file beside the target
  *     write    at any offset; bytes never written read as zero
- *     commit   sync, rename onto the target, sync the folder
+ *     commit   sync, link or rename onto the target, sync the folder
  *     abort    take the temporary file away; also what a caller does after any failure
  *
  * Without force the target is not replaced: `create` refuses an existing one, and `commit` refuses one that appeared
@@ -26,6 +27,7 @@
 typedef struct atomic_file {
     int fd; /* -1 when closed */
     bool is_forced;
+    bool is_unnamed;  /* fd has no name yet */
     uint32_t mode;    /* permissions of the file that is replaced; 0 without one */
     uint64_t end;     /* one past the last byte written */
     void *map;        /* null when not mapped */

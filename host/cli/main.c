@@ -1,14 +1,17 @@
 /* main.c — quoin: finds the sub-command and runs it. */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/machine.h"
 #include "cli/command.h"
 #include "common/crc32c.h"
 
-const command *const commands[] = {&command_convert, &command_verify, &command_inspect, &command_run, &command_chat, &command_tokenize,
-                                   &command_backends, &command_bench, NULL};
+const command *const commands[] = {&command_convert,  &command_verify,   &command_inspect, &command_run, &command_chat,
+                                   &command_tokenize, &command_backends, &command_bench,   NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;
@@ -31,8 +34,8 @@ static int print_version(void) {
     qn_machine machine;
     error_context err = {0};
     const bool is_known = machine_detect(&machine, &err) == QN_OK;
-    printf("quoin %s\nabi %d.%d\nbuild %s\ncpu %s\n", command_version_text(), QN_ABI_MAJOR, QN_ABI_MINOR, host_build_id(),
-           is_known ? machine_describe_features(&machine, features, sizeof features) : "unknown");
+    printf("quoin %s\nabi %d.%d\nbuild %s\ncpu %s\n", command_version_text(), QN_ABI_MAJOR, QN_ABI_MINOR,
+           host_build_id(), is_known ? machine_describe_features(&machine, features, sizeof features) : "unknown");
     return EXIT_DONE;
 }
 
@@ -60,7 +63,17 @@ static int run_command(const command *which, int argc, char *const *argv) {
     return status;
 }
 
-int main(int argc, char **argv) {
+/* A standard descriptor that the caller closed would be given to the next file that is opened, and text meant for the user
+ * would go there. The place is taken by something that cannot be written (or, for errors, be seen). */
+static void occupy_standard_descriptors(void) {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) == -1) {
+            (void)open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
+static int dispatch(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_usage();
@@ -75,4 +88,11 @@ int main(int argc, char **argv) {
         }
     }
     return refuse_command(name);
+}
+
+int main(int argc, char **argv) {
+    occupy_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */
+    const int status = dispatch(argc, argv);
+    return command_close_output() ? status : EXIT_IO;
 }
