@@ -1,7 +1,9 @@
 /* config.c — INI through inih, which hands over section, key and value line by line. */
 #include "base/config.h"
 
+#include <errno.h>
 #include <ini.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +17,41 @@ static void free_entry(config_entry *entry) {
     free(entry->value);
 }
 
+/* inih tells its handler the line only when it was built to; so the lines are counted as they are read. */
+typedef struct reading {
+    config *out;
+    FILE *stream;
+    uint32_t line;
+    bool is_continued; /* the last piece had no line feed: a line longer than inih's buffer comes in several */
+} reading;
+
+static char *read_line(char *text, int room, void *stream) {
+    reading *r = stream;
+    if (fgets(text, room, r->stream) == NULL) {
+        return NULL;
+    }
+    r->line += !r->is_continued;
+    r->is_continued = strchr(text, '\n') == NULL;
+    return text;
+}
+
 /* inih wants non-zero for success. */
-static int add_entry(void *user, const char *section, const char *key, const char *value, int line) {
-    config *c = user;
+static int add_entry(void *user, const char *section, const char *key, const char *value
+#if INI_HANDLER_LINENO
+                     , int line
+#endif
+) {
+    const reading *r = user;
+    config *c = r->out;
+#if INI_HANDLER_LINENO
+    (void)line;
+#endif
     config_entry *grown = realloc(c->entries, (c->n_entries + 1) * sizeof *grown);
     if (grown == NULL) {
         return 0;
     }
     c->entries = grown;
-    config_entry entry = {strdup(section), strdup(key), strdup(value), (uint32_t)line};
+    config_entry entry = {strdup(section), strdup(key), strdup(value), r->line};
     if (entry.section == NULL || entry.key == NULL || entry.value == NULL) {
         free_entry(&entry);
         return 0;
@@ -32,25 +60,23 @@ static int add_entry(void *user, const char *section, const char *key, const cha
     return 1;
 }
 
-#if INI_HANDLER_LINENO
-#define CONFIG_HANDLER add_entry
-#else
-static int add_entry_without_line(void *user, const char *section, const char *key, const char *value) {
-    return add_entry(user, section, key, value, 0);
-}
-#define CONFIG_HANDLER add_entry_without_line
-#endif
-
 qn_status config_read(const char *path, config *out, error_context *err) {
     memset(out, 0, sizeof *out);
+    reading r = {.out = out, .stream = fopen(path, "re")};
+    if (r.stream == NULL) {
+        return error_from_errno(err, errno, path, "cannot open the configuration");
+    }
     out->path = strdup(path);
-    const int result = out->path == NULL ? -2 : ini_parse(path, CONFIG_HANDLER, out);
-    if (result == 0) {
+    const int result = out->path == NULL ? -2 : ini_parse_stream(read_line, &r, add_entry, &r);
+    const bool is_readable = !ferror(r.stream);
+    const int number = errno;
+    fclose(r.stream);
+    if (result == 0 && is_readable) {
         return QN_OK;
     }
     config_free(out);
-    if (result == -1) {
-        return FAIL(err, QN_NOT_FOUND, "%s: cannot be opened", path);
+    if (!is_readable) {
+        return error_from_errno(err, number, path, "cannot read the configuration");
     }
     return result < 0 ? FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path)
                       : FAIL(err, QN_BAD_INPUT, "%s: line %d: is neither [section] nor key = value", path, result);
