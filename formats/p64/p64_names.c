@@ -124,6 +124,12 @@ p64_role p64_role_of_gguf_name(const char *name, uint64_t size, uint32_t n_layer
     return P64_ROLE_UNKNOWN;
 }
 
+bool p64_is_llama_name(const char *name, uint64_t size, uint32_t n_layer) {
+    uint32_t layer;
+    return p64_role_of_gguf_name(name, size, n_layer, &layer) <= P64_ROLE_OUTPUT_NORM ||
+           is_weight_of(name, size, "rope_freqs");
+}
+
 void p64_hex_name(uint64_t hash, char out[P64_HEX_NAME_BYTES + 1]) {
     snprintf(out, P64_HEX_NAME_BYTES + 1, "tensor.%016llx", (unsigned long long)hash);
 }

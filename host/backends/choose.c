@@ -14,10 +14,12 @@
 static qn_status add_option(backend_spec *spec, const char *text, size_t length, size_t column, error_context *err) {
     const char *equals = memchr(text, '=', length);
     if (equals == NULL || equals == text) {
-        return FAIL(err, QN_BAD_INPUT, "backend option at column %zu: \"%.*s\" is not key=value", column, (int)length, text);
+        return FAIL(err, QN_BAD_INPUT, "backend option at column %zu: \"%.*s\" is not key=value", column, (int)length,
+                    text);
     }
     const size_t key_length = (size_t)(equals - text), value_length = length - key_length - 1;
-    if (spec->n_options == BACKEND_MAX_OPTIONS || key_length >= sizeof spec->keys[0] || value_length >= sizeof spec->values[0]) {
+    if (spec->n_options == BACKEND_MAX_OPTIONS || key_length >= sizeof spec->keys[0] ||
+        value_length >= sizeof spec->values[0]) {
         return FAIL(err, QN_BAD_INPUT, "backend option at column %zu: too many or too long", column);
     }
     snprintf(spec->keys[spec->n_options], sizeof spec->keys[0], "%.*s", (int)key_length, text);
@@ -45,8 +47,9 @@ qn_status backend_parse_spec(const char *text, size_t length, backend_spec *out,
         const size_t n = span_until(text + at + 1, length - at - 1, ":,");
         char option[BACKEND_TEXT_SIZE];
         const int n_option = snprintf(option, sizeof option, "isa=%.*s", (int)n, text + at + 1);
-        QN_TRY(add_option(out, option, (size_t)n_option < sizeof option ? (size_t)n_option : sizeof option - 1, at + 2, err), err,
-               "reading the backend request");
+        QN_TRY(add_option(out, option, (size_t)n_option < sizeof option ? (size_t)n_option : sizeof option - 1, at + 2,
+                          err),
+               err, "reading the backend request");
         at += n + 1;
     }
     if (at < length && text[at] == ':') {
@@ -70,7 +73,8 @@ static const char *nearest_key(const qn_query_out *facts, const char *key) {
     const char *best = "";
     size_t best_length = 0;
     for (uint32_t i = 0; i < facts->n_options; i++) {
-        const qn_option_info *info = (const qn_option_info *)(const void *)((const char *)facts->options + (size_t)i * facts->option_stride);
+        const qn_option_info *info = (const qn_option_info *)(const void *)((const char *)facts->options +
+                                                                            (size_t)i * facts->option_stride);
         size_t n = 0;
         while (key[n] != '\0' && key[n] == info->key[n]) {
             n++;
@@ -85,7 +89,8 @@ static const char *nearest_key(const qn_query_out *facts, const char *key) {
 
 static const qn_option_info *find_option(const qn_query_out *facts, const char *key) {
     for (uint32_t i = 0; i < facts->n_options; i++) {
-        const qn_option_info *info = (const qn_option_info *)(const void *)((const char *)facts->options + (size_t)i * facts->option_stride);
+        const qn_option_info *info = (const qn_option_info *)(const void *)((const char *)facts->options +
+                                                                            (size_t)i * facts->option_stride);
         if (strcmp(info->key, key) == 0) {
             return info;
         }
@@ -106,7 +111,8 @@ static bool is_choice(const char *choices, const char *value) {
     return false;
 }
 
-/* Options of the spec that apply at `when`; unknown keys and impossible values are refused before any of them is used. */
+/* Options of the spec that apply at `when`; unknown keys and impossible values are refused before any
+ * of them is used. */
 static qn_status collect_options(const registry_entry *entry, const backend_spec *spec, uint32_t when,
                                  qn_option options[BACKEND_MAX_OPTIONS], uint32_t *out_count, error_context *err) {
     *out_count = 0;
@@ -114,11 +120,12 @@ static qn_status collect_options(const registry_entry *entry, const backend_spec
         const qn_option_info *info = find_option(&entry->facts, spec->keys[i]);
         if (info == NULL) {
             return FAIL(err, QN_BAD_INPUT, "backend %s has no option \"%s\"%s%s", entry->name, spec->keys[i],
-                        entry->facts.n_options > 0 ? "; the nearest is " : "", nearest_key(&entry->facts, spec->keys[i]));
+                        entry->facts.n_options > 0 ? "; the nearest is " : "",
+                        nearest_key(&entry->facts, spec->keys[i]));
         }
         if (info->type == QN_OPTION_CHOICE && !is_choice(info->choices, spec->values[i])) {
-            return FAIL(err, QN_BAD_INPUT, "backend %s: %s=%s: choose one of %s", entry->name, spec->keys[i], spec->values[i],
-                        info->choices);
+            return FAIL(err, QN_BAD_INPUT, "backend %s: %s=%s: choose one of %s", entry->name, spec->keys[i],
+                        spec->values[i], info->choices);
         }
         if ((info->applies & when) != 0) {
             options[(*out_count)++] = (qn_option){spec->keys[i], spec->values[i]};
@@ -127,7 +134,8 @@ static qn_status collect_options(const registry_entry *entry, const backend_spec
     return QN_OK;
 }
 
-static qn_status from_plugin(const char *backend_name, const char *stage, qn_status code, const qn_error *plugin_error, error_context *err) {
+static qn_status from_plugin(const char *backend_name, const char *stage, qn_status code, const qn_error *plugin_error,
+                             error_context *err) {
     return FAIL(err, code, "backend %s refused at %s: %s: %s", backend_name, stage, status_name(code),
                 plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given");
 }
@@ -136,7 +144,8 @@ static bool is_wanted_device(const qn_device_info *info, const backend_spec *spe
     if (spec->device[0] == '\0') {
         return (info->flags & QN_DEVICE_SOFTWARE) == 0;
     }
-    return strcmp(info->id, spec->device) == 0 || (strcmp(spec->device, "software") == 0 && (info->flags & QN_DEVICE_SOFTWARE) != 0);
+    return strcmp(info->id, spec->device) == 0 ||
+           (strcmp(spec->device, "software") == 0 && (info->flags & QN_DEVICE_SOFTWARE) != 0);
 }
 
 static qn_status pick_device(const backend *b, qn_device_info *out, error_context *err) {
@@ -157,7 +166,9 @@ static qn_status pick_device(const backend *b, qn_device_info *out, error_contex
         }
     }
     return FAIL(err, QN_UNAVAILABLE, "backend %s refused at devices: %s%s", b->spec.name,
-                b->spec.device[0] != '\0' ? "it has no device " : count > 0 ? "it has only software devices; name one to use it" : "it has none",
+                b->spec.device[0] != '\0' ? "it has no device "
+                : count > 0               ? "it has only software devices; name one to use it"
+                                          : "it has none",
                 b->spec.device);
 }
 
@@ -165,13 +176,15 @@ static qn_status start_and_open(const registry_entry *entry, host_services *serv
     qn_option options[BACKEND_MAX_OPTIONS];
     uint32_t n_options = 0;
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
-    QN_TRY(collect_options(entry, &b->spec, QN_OPTION_AT_START, options, &n_options, err), err, "starting backend %s", entry->name);
+    QN_TRY(collect_options(entry, &b->spec, QN_OPTION_AT_START, options, &n_options, err), err, "starting backend %s",
+           entry->name);
     qn_status status = b->plugin->start(&services->table, options, n_options, &b->state, &plugin_error);
     if (status < 0) {
         return from_plugin(entry->name, "start", status, &plugin_error, err);
     }
     QN_TRY(pick_device(b, &b->info, err), err, "listing devices of %s", entry->name);
-    QN_TRY(collect_options(entry, &b->spec, QN_OPTION_AT_OPEN, options, &n_options, err), err, "opening backend %s", entry->name);
+    QN_TRY(collect_options(entry, &b->spec, QN_OPTION_AT_OPEN, options, &n_options, err), err, "opening backend %s",
+           entry->name);
     status = b->plugin->open(b->state, b->info.id, options, n_options, &b->device, &plugin_error);
     if (status < 0) {
         return from_plugin(entry->name, "open", status, &plugin_error, err);
@@ -179,12 +192,15 @@ static qn_status start_and_open(const registry_entry *entry, host_services *serv
     return QN_OK;
 }
 
-qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out, error_context *err) {
+qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out,
+                       error_context *err) {
     memset(out, 0, sizeof *out);
     out->spec = *spec;
     const int index = registry_find(reg, spec->name);
     if (index < 0) {
-        return FAIL(err, QN_NOT_FOUND, "backend %s refused at discovery: NOT_FOUND: no %s.quoin.so in the plugin folders; quoin backends lists them",
+        return FAIL(err, QN_NOT_FOUND,
+                    "backend %s refused at discovery: NOT_FOUND: no %s.quoin.so in the plugin folders; quoin backends "
+                    "lists them",
                     spec->name, spec->name);
     }
     registry_entry *entry = &reg->entries[index];

@@ -1,7 +1,8 @@
 /* choose.h — from what the user asked for to one opened device.
  *
- * Grammar: NAME[:DEVICE][,key=value]… ; several joined by ';' are tried in that order; NAME/ISA is short for NAME,isa=ISA; `auto` is cpu
- * when it loads and gives the known answer, otherwise reference with a warning. A single name never falls back.
+ * Grammar: NAME[:DEVICE][,key=value]… ; several joined by ';' are tried in that order; NAME/ISA is short for
+ * NAME,isa=ISA; `auto` is cpu when it loads and gives the known answer, otherwise reference with a warning. A single
+ * name never falls back.
  *
  * Threading: one thread at a time.
  * Memory:    an opened backend owns its plugin state and device; it borrows the registry and the services.
@@ -39,14 +40,15 @@ typedef struct backend {
 /* Parses one alternative of the grammar. QN_BAD_INPUT with the column. */
 qn_status backend_parse_spec(const char *text, size_t length, backend_spec *out, error_context *err);
 
-/* Tries the alternatives of `request` (null or "" means auto) in order and opens the first that works. Every refusal is printed as one
- * line (stage, code, text). A single refused name answers QN_NOT_FOUND or its own code and sets *out_was_named; nothing usable
- * at all leaves it false. */
+/* Tries the alternatives of `request` (null or "" means auto) in order and opens the first that works. Every refusal is
+ * printed as one line (stage, code, text). A single refused name answers QN_NOT_FOUND or its own code and sets
+ * *out_was_named; nothing usable at all leaves it false. */
 qn_status backend_choose(registry *reg, host_services *services, const char *request, backend *out, bool *out_was_named,
                          error_context *err);
 
 /* Opens exactly this one; no fallback, nothing printed. */
-qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out, error_context *err);
+qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out,
+                       error_context *err);
 void backend_close(backend *b);
 
 /* Runs a small built-in program on the opened device and compares with values computed elsewhere. */

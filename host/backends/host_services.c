@@ -110,10 +110,23 @@ void host_services_init(host_services *services, const qn_machine *machine, team
     services->machine = *machine;
     services->machine.n_workers = team_size(workers);
     services->workers = workers;
-    services->table = (qn_host){.size = sizeof services->table, .minor = QN_ABI_MINOR, .ctx = services, .name = "quoin",
-                                .version = QUOIN_VERSION, .build_id = host_build_id(), .machine = &services->machine,
-                                .log = log_text, .mem_alloc = alloc_memory, .mem_free = free_memory, .mem_note = note_memory,
-                                .team_run = run_team, .team_barrier = wait_team, .team_next = next_in_team, .team_reset = reset_team,
-                                .weight_done = forget_weight, .time_ns = read_clock, .cancel = &services->cancel,
+    services->table = (qn_host){.size = sizeof services->table,
+                                .minor = QN_ABI_MINOR,
+                                .ctx = services,
+                                .name = "quoin",
+                                .version = QUOIN_VERSION,
+                                .build_id = host_build_id(),
+                                .machine = &services->machine,
+                                .log = log_text,
+                                .mem_alloc = alloc_memory,
+                                .mem_free = free_memory,
+                                .mem_note = note_memory,
+                                .team_run = run_team,
+                                .team_barrier = wait_team,
+                                .team_next = next_in_team,
+                                .team_reset = reset_team,
+                                .weight_done = forget_weight,
+                                .time_ns = read_clock,
+                                .cancel = &services->cancel,
                                 .get_ext = find_extension};
 }

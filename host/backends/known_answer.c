@@ -1,5 +1,5 @@
-/* known_answer.c — a tiny attention layer whose logits were computed elsewhere (known_answer.py): missing kernels, wrong decoders and
- * silent garbage are found here, before a device is believed. */
+/* known_answer.c — a tiny attention layer whose logits were computed elsewhere (known_answer.py): missing kernels,
+ * wrong decoders and silent garbage are found here, before a device is believed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,17 +64,28 @@ static uint32_t add_weight(probe *p, qn_format format, uint32_t rows, const char
         bytes += fill_row(p, format, data + bytes);
     }
     const uint32_t buffer = program_weight(&p->b, format, WIDTH, rows, name);
-    p->weights[p->n_weights++] = (qn_weight){.size = sizeof(qn_weight), .buffer = buffer, .flags = QN_WEIGHT_BORROW, .fd = -1, .data = data, .bytes = bytes};
+    p->weights[p->n_weights++] = (qn_weight){
+        .size = sizeof(qn_weight), .buffer = buffer, .flags = QN_WEIGHT_BORROW, .fd = -1, .data = data, .bytes = bytes};
     return buffer;
 }
 
 /* Weights are made in the order of known_answer.py. */
 static qn_status build_program(probe *p, error_context *err) {
     program_builder *b = &p->b;
-    const qn_rope_attrs rope = {.size = sizeof rope, .n_head = N_HEAD, .head_dim = HEAD_DIM, .n_rot = HEAD_DIM, .pairing = QN_ROPE_HALF,
-                                .base = 10000.0f, .freq_scale = 1.0f, .attn_factor = 1.0f};
-    const qn_attention_attrs attention = {.size = sizeof attention, .n_head = N_HEAD, .n_kv_head = N_HEAD, .head_dim = HEAD_DIM,
-                                          .value_dim = HEAD_DIM, .scale = 0.25f};
+    const qn_rope_attrs rope = {.size = sizeof rope,
+                                .n_head = N_HEAD,
+                                .head_dim = HEAD_DIM,
+                                .n_rot = HEAD_DIM,
+                                .pairing = QN_ROPE_HALF,
+                                .base = 10000.0f,
+                                .freq_scale = 1.0f,
+                                .attn_factor = 1.0f};
+    const qn_attention_attrs attention = {.size = sizeof attention,
+                                          .n_head = N_HEAD,
+                                          .n_kv_head = N_HEAD,
+                                          .head_dim = HEAD_DIM,
+                                          .value_dim = HEAD_DIM,
+                                          .scale = 0.25f};
     program_builder_init(b);
     program_cell_group(b, 0);
     p->ids = program_index_input(b, QN_DIM_TOKENS, "ids");
@@ -83,7 +94,8 @@ static qn_status build_program(probe *p, error_context *err) {
     const uint32_t wq = add_weight(p, QN_FORMAT_Q8_0, WIDTH, "q"), wk = add_weight(p, QN_FORMAT_Q4_0, WIDTH, "k");
     const uint32_t wv = add_weight(p, QN_FORMAT_F32, WIDTH, "v"), wg = add_weight(p, QN_FORMAT_Q4_0, WIDTH, "gate");
     const uint32_t wo = add_weight(p, QN_FORMAT_Q8_0, VOCAB, "out");
-    const uint32_t k_state = program_state(b, QN_FORMAT_F32, WIDTH, 0, "cache_k"), v_state = program_state(b, QN_FORMAT_F32, WIDTH, 0, "cache_v");
+    const uint32_t k_state = program_state(b, QN_FORMAT_F32, WIDTH, 0, "cache_k"),
+                   v_state = program_state(b, QN_FORMAT_F32, WIDTH, 0, "cache_v");
     program_begin_layer(b, 0);
     uint32_t x = program_embed(b, table, p->ids);
     const uint32_t h = program_rms_norm(b, x, gain, 1e-5f);
@@ -100,7 +112,12 @@ static qn_status build_program(probe *p, error_context *err) {
 }
 
 static qn_status prepare(probe *p, const backend *on, qn_error *plugin_error) {
-    const qn_limits limits = {.size = sizeof limits, .max_tokens = N_TOKENS, .max_outputs = 1, .max_sequences = 1, .n_groups = 1, .cells = {N_TOKENS}};
+    const qn_limits limits = {.size = sizeof limits,
+                              .max_tokens = N_TOKENS,
+                              .max_outputs = 1,
+                              .max_sequences = 1,
+                              .n_groups = 1,
+                              .cells = {N_TOKENS}};
     const qn_compile_options options = {.size = sizeof options, .flags = QN_COMPILE_DETERMINISTIC,
                                         .numeric = QN_NUMERIC_F32ACC | QN_NUMERIC_F16ACC | QN_NUMERIC_ACT8};
     qn_status status = on->plugin->compile(on->device, p->program, &limits, &options, &p->prog, plugin_error);
@@ -114,14 +131,24 @@ static qn_status prepare(probe *p, const backend *on, qn_error *plugin_error) {
 }
 
 static qn_status run_step(const probe *p, const backend *on, float logits[VOCAB], qn_error *plugin_error) {
-    static const uint32_t cells[N_TOKENS] = {2, 0, 1}, span_at[2] = {0, 3}; /* cells out of order: placement must be obeyed */
+    static const uint32_t cells[N_TOKENS] = {2, 0, 1},
+                          span_at[2] = {0, 3}; /* cells out of order: placement must be obeyed */
     static const qn_span spans[N_TOKENS] = {{2, 1, 0, 0}, {0, 1, 1, 0}, {1, 1, 2, 0}};
     int32_t ids[N_TOKENS] = {3, 1, 6}, positions[N_TOKENS] = {0, 1, 2}, rows[1] = {N_TOKENS - 1};
-    const qn_placement placement = {.size = sizeof placement, .n_spans = 3, .cells = cells, .spans = spans, .span_at = span_at};
-    const qn_binding bindings[] = {{p->ids, 0, ids, sizeof ids}, {p->rows, 0, rows, sizeof rows}, {p->logits, 0, logits, VOCAB * sizeof *logits}};
-    const qn_step step = {.size = sizeof step, .n_tokens = N_TOKENS, .n_outputs = 1, .n_sequences = 1, .positions = positions,
-                          .placements = &placement, .placement_stride = sizeof placement, .bindings = bindings,
-                          .binding_stride = sizeof bindings[0], .n_bindings = 3};
+    const qn_placement placement = {
+        .size = sizeof placement, .n_spans = 3, .cells = cells, .spans = spans, .span_at = span_at};
+    const qn_binding bindings[] = {
+        {p->ids, 0, ids, sizeof ids}, {p->rows, 0, rows, sizeof rows}, {p->logits, 0, logits, VOCAB * sizeof *logits}};
+    const qn_step step = {.size = sizeof step,
+                          .n_tokens = N_TOKENS,
+                          .n_outputs = 1,
+                          .n_sequences = 1,
+                          .positions = positions,
+                          .placements = &placement,
+                          .placement_stride = sizeof placement,
+                          .bindings = bindings,
+                          .binding_stride = sizeof bindings[0],
+                          .n_bindings = 3};
     return on->plugin->step(p->session, &step, plugin_error);
 }
 
@@ -132,8 +159,8 @@ static qn_status compare(const backend *on, const float logits[VOCAB], error_con
     }
     for (uint32_t i = 0; i < VOCAB; i++) {
         if (!(fabsf(logits[i] - expected[i]) <= TOLERANCE * largest)) {
-            return FAIL(err, QN_CORRUPT, "backend %s refused at known answer: logit %u is %g, must be %g", on->spec.name, i, (double)logits[i],
-                        (double)expected[i]);
+            return FAIL(err, QN_CORRUPT, "backend %s refused at known answer: logit %u is %g, must be %g",
+                        on->spec.name, i, (double)logits[i], (double)expected[i]);
         }
     }
     return QN_OK;
@@ -153,7 +180,8 @@ qn_status backend_known_answer(const backend *on, error_context *err) {
         status = prepare(p, on, &plugin_error);
         status = status == QN_OK ? run_step(p, on, logits, &plugin_error) : status;
         status = status == QN_OK ? compare(on, logits, err)
-                                 : FAIL(err, status, "backend %s refused at known answer: %s: %s", on->spec.name, status_name(status), plugin_error.text);
+                                 : FAIL(err, status, "backend %s refused at known answer: %s: %s", on->spec.name,
+                                        status_name(status), plugin_error.text);
     }
     on->plugin->session_free(p->session);
     on->plugin->prog_free(p->prog);

@@ -69,7 +69,8 @@ static void add_file(registry *reg, const char *path) {
     const int found = registry_find(reg, name);
     if (found >= 0) {
         char reason[256];
-        snprintf(reason, sizeof reason, "a backend named %.60s was found before, at %.150s", name, reg->entries[found].path);
+        snprintf(reason, sizeof reason, "a backend named %.60s was found before, at %.150s", name,
+                 reg->entries[found].path);
         refuse(reg, path, reason);
     } else if (reg->n_entries < REGISTRY_MAX_ENTRIES) {
         registry_entry *entry = &reg->entries[reg->n_entries++];
@@ -159,8 +160,8 @@ static void add_below(registry *reg, const char *base, const char *relative) {
     }
 }
 
-/* Where the build tree and an installation have them: below the folder over the program's, or, when this code is a shared library in some
- * other program, beside the library. */
+/* Where the build tree and an installation have them: below the folder over the program's, or, when this code is a
+ * shared library in some other program, beside the library. */
 static void add_program_folder(registry *reg) {
     char path[REGISTRY_PATH_SIZE];
     Dl_info library;
@@ -245,15 +246,17 @@ static qn_status find_query(registry_entry *entry, qn_query_fn *out_query, error
     }
     void *symbol = dlsym(handle, QN_QUERY_SYMBOL);
     if (symbol == NULL) {
-        const char *other = dlsym(handle, "quoin_backend_query_1") != NULL ? "it offers ABI 1" : "it is no quoin plugin";
-        return FAIL(err, QN_TOO_NEW, "backend %s refused at load: %s has no %s (%s, this program speaks ABI %d)", entry->name,
-                    entry->path, QN_QUERY_SYMBOL, other, QN_ABI_MAJOR);
+        const char *other = dlsym(handle, "quoin_backend_query_1") != NULL ? "it offers ABI 1"
+                                                                           : "it is no quoin plugin";
+        return FAIL(err, QN_TOO_NEW, "backend %s refused at load: %s has no %s (%s, this program speaks ABI %d)",
+                    entry->name, entry->path, QN_QUERY_SYMBOL, other, QN_ABI_MAJOR);
     }
     memcpy(out_query, &symbol, sizeof symbol); /* ISO C has no cast from an object pointer to a function pointer */
     return QN_OK;
 }
 
-/* Verbs that a host calls without asking; the others may be absent. Null when all are there, otherwise the first that is not. */
+/* Verbs that a host calls without asking; the others may be absent. Null when all are there, otherwise the first that
+ * is not. */
 static const char *find_missing_verb(const qn_plugin *plugin) {
 #define REQUIRE(verb) if (!QN_HAS(plugin, verb)) return #verb
     REQUIRE(start);
@@ -283,15 +286,18 @@ qn_status registry_load(registry_entry *entry, const qn_machine *machine, error_
     if (found < 0) {
         return found;
     }
-    qn_query_in in = {.size = sizeof in, .minor = QN_ABI_MINOR, .build_id = host_build_id(), .sanitizer = own_sanitizer()};
+    qn_query_in in = {
+        .size = sizeof in, .minor = QN_ABI_MINOR, .build_id = host_build_id(), .sanitizer = own_sanitizer()};
     memcpy(in.cpu_features, machine->cpu_features, sizeof in.cpu_features);
     qn_query_out facts = {.size = sizeof facts};
     const qn_status status = query(&in, &facts);
     if (status < 0 || facts.plugin == NULL || facts.name == NULL) {
-        return FAIL(err, status < 0 ? status : QN_INTERNAL, "backend %s refused at query: %s", entry->name, status_meaning(status));
+        return FAIL(err, status < 0 ? status : QN_INTERNAL, "backend %s refused at query: %s", entry->name,
+                    status_meaning(status));
     }
     if (facts.minor != QN_ABI_MINOR) {
-        return FAIL(err, QN_TOO_NEW, "backend %s refused at query: ABI 0.%u, this program speaks 0.%d and before 1.0 both must be equal",
+        return FAIL(err, QN_TOO_NEW,
+                    "backend %s refused at query: ABI 0.%u, this program speaks 0.%d and before 1.0 both must be equal",
                     entry->name, facts.minor, QN_ABI_MINOR);
     }
     if (strcmp(facts.name, entry->name) != 0) {
@@ -299,7 +305,8 @@ qn_status registry_load(registry_entry *entry, const qn_machine *machine, error_
     }
     const char *missing = find_missing_verb(facts.plugin);
     if (missing != NULL) {
-        return FAIL(err, QN_UNSUPPORTED, "backend %s refused at query: UNSUPPORTED: its table has no verb %s", entry->name, missing);
+        return FAIL(err, QN_UNSUPPORTED, "backend %s refused at query: UNSUPPORTED: its table has no verb %s",
+                    entry->name, missing);
     }
     entry->facts = facts;
     entry->query = query;

@@ -1,10 +1,12 @@
 /* registry.h — which backends there are: the built-in reference and the plugin files found on disk.
  *
- * Discovery looks only at names, owners and permissions; a file is loaded when it becomes a candidate (registry_load), so that
+ * Discovery looks only at names, owners and permissions; a file is loaded when it becomes a candidate (registry_load),
+ * so that
  * `--backend reference` runs no code of any other plugin.
  *
- * Search order (first of equal names wins, the second is reported): --plugin FILE, --plugin-dir DIR, then $QUOIN_PLUGIN_DIR (instead of
- * the rest) or $QUOIN_PLUGIN_DIR_ADD (before the rest), $XDG_DATA_HOME/quoin/plugins, and the folder next to the program,
+ * Search order (first of equal names wins, the second is reported): --plugin FILE, --plugin-dir DIR, then
+ * $QUOIN_PLUGIN_DIR (instead of the rest) or $QUOIN_PLUGIN_DIR_ADD (before the rest), $XDG_DATA_HOME/quoin/plugins, and
+ * the folder next to the program,
  * ../lib/quoin/plugins. Folders and files must belong to root or to the user and must not be writable by others.
  *
  * Threading: one thread at a time.

@@ -23,8 +23,8 @@ typedef struct config {
 /* Reads `path`. QN_NOT_FOUND when there is none; QN_BAD_INPUT with path and line when it is no INI file. */
 qn_status config_read(const char *path, config *out, error_context *err);
 
-/* Reads `path` when given (it must exist), otherwise the first that exists of $XDG_CONFIG_HOME/quoin/quoin.conf (or ~/.config/…) and
- * /etc/quoin/quoin.conf; none is fine. */
+/* Reads `path` when given (it must exist), otherwise the first that exists of $XDG_CONFIG_HOME/quoin/quoin.conf (or
+ * ~/.config/…) and /etc/quoin/quoin.conf; none is fine. */
 qn_status config_find(const char *path, config *out, error_context *err);
 void config_free(config *c);
 

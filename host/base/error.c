@@ -69,7 +69,8 @@ qn_status error_from_diag(error_context *err, fmt_status status, const fmt_diag 
         return error_set(err, code == QN_LIMIT ? QN_IO : code, __FILE__, __LINE__, "%s", diag->text);
     }
     if (code < 0 && err != NULL) {
-        error_set(err, code, __FILE__, __LINE__, "%s: byte %" PRIu64 ": %s (rule %s)", path, diag->offset, diag->text, diag->rule);
+        error_set(err, code, __FILE__, __LINE__, "%s: byte %" PRIu64 ": %s (rule %s)", path, diag->offset, diag->text,
+                  diag->rule);
         err->rule = diag->rule;
         err->offset = diag->offset;
     }

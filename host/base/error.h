@@ -1,7 +1,8 @@
 /* error.h — the host's error context: a status and up to eight frames that say, innermost first, what went wrong where.
  *
- * Functions of the host return a qn_status and take an `error_context *` as their last argument (null is allowed: the words
- * are then lost, the status is not). The first frame is the message for the user; later frames say what was being done.
+ * Functions of the host return a qn_status and take an `error_context *` as their last argument (null is allowed: the
+ * words are then lost, the status is not). The first frame is the message for the user; later frames say what was being
+ * done.
  *
  * Threading: one thread at a time per context.
  * Memory:    fixed storage inside the struct; nothing is allocated.
@@ -56,10 +57,12 @@ qn_status error_add(error_context *err, qn_status code, const char *file, int li
  * is about writing a file and names it. Returns the matching qn_status. */
 qn_status error_from_diag(error_context *err, fmt_status status, const fmt_diag *diag, const char *path);
 
-/* From errno after a failed system call: "PATH: DOING: strerror". Returns QN_IO, or QN_NOT_FOUND for ENOENT, QN_DENIED for EACCES. */
+/* From errno after a failed system call: "PATH: DOING: strerror". Returns QN_IO, or QN_NOT_FOUND for ENOENT, QN_DENIED
+ * for EACCES. */
 qn_status error_from_errno(error_context *err, int number, const char *path, const char *doing);
 
-/* Puts "PATH: " before the first frame, for an error of a part that does not know which file its facts came from. Returns `code`. */
+/* Puts "PATH: " before the first frame, for an error of a part that does not know which file its facts came from.
+ * Returns `code`. */
 qn_status error_put_path(error_context *err, qn_status code, const char *path);
 
 /* The first frame's text, or the status' meaning when there is none. Never null. */

@@ -1,6 +1,7 @@
 /* log.h — lines for people on standard error.
  *
- * One line per call, prefixed by nothing at INFO and by "warning: " or "error: " above it. Standard output is never touched.
+ * One line per call, prefixed by nothing at INFO and by "warning: " or "error: " above it. Standard output is never
+ * touched.
  *
  * Threading: thread-safe; a line is never torn.
  * Memory:    fixed buffers; longer lines are cut.

@@ -23,10 +23,20 @@ static const struct {
     uint64_t bit;
 } feature_names[] = {
 #if defined(__x86_64__)
-    {"avx2", QN_X86_AVX2}, {"avx512", QN_X86_AVX512}, {"avx512vnni", QN_X86_AVX512_VNNI}, {"avx512bf16", QN_X86_AVX512_BF16},
-    {"avx512vbmi", QN_X86_AVX512_VBMI}, {"avx512fp16", QN_X86_AVX512_FP16}, {"avxvnni", QN_X86_AVX_VNNI}, {"amxint8", QN_X86_AMX_INT8},
+    {"avx2", QN_X86_AVX2},
+    {"avx512", QN_X86_AVX512},
+    {"avx512vnni", QN_X86_AVX512_VNNI},
+    {"avx512bf16", QN_X86_AVX512_BF16},
+    {"avx512vbmi", QN_X86_AVX512_VBMI},
+    {"avx512fp16", QN_X86_AVX512_FP16},
+    {"avxvnni", QN_X86_AVX_VNNI},
+    {"amxint8", QN_X86_AMX_INT8},
 #elif defined(__aarch64__)
-    {"neon", QN_ARM_NEON}, {"dotprod", QN_ARM_DOTPROD}, {"fp16", QN_ARM_FP16}, {"i8mm", QN_ARM_I8MM}, {"sve", QN_ARM_SVE},
+    {"neon", QN_ARM_NEON},
+    {"dotprod", QN_ARM_DOTPROD},
+    {"fp16", QN_ARM_FP16},
+    {"i8mm", QN_ARM_I8MM},
+    {"sve", QN_ARM_SVE},
 #endif
     {NULL, 0}};
 
@@ -66,7 +76,8 @@ static uint64_t detect_features(void) {
 static uint64_t detect_features(void) {
     const unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
     return (caps & HWCAP_ASIMD ? QN_ARM_NEON : 0) | (caps & HWCAP_ASIMDDP ? QN_ARM_DOTPROD : 0) |
-           (caps & HWCAP_ASIMDHP ? QN_ARM_FP16 : 0) | (caps2 & HWCAP2_I8MM ? QN_ARM_I8MM : 0) | (caps & HWCAP_SVE ? QN_ARM_SVE : 0);
+           (caps & HWCAP_ASIMDHP ? QN_ARM_FP16 : 0) | (caps2 & HWCAP2_I8MM ? QN_ARM_I8MM : 0) |
+           (caps & HWCAP_SVE ? QN_ARM_SVE : 0);
 }
 #else
 static uint64_t detect_features(void) {
@@ -95,17 +106,19 @@ qn_status machine_parse_mask(const char *text, uint64_t *out_mask, error_context
                 feature_names[0].name != NULL ? feature_names[0].name : "all");
 }
 
-/* First number of a small kernel file; false when there is none ("max", absent). */
+/* First number of a small kernel file, and the second when it is wanted; false when there is none ("max", absent). */
 static bool read_number(const char *path, uint64_t *out_first, uint64_t *out_second) {
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return false;
     }
-    const int n = out_second == NULL
-                      ? fscanf(file, "%" SCNu64, out_first) /* lint: numbers that the kernel writes */
-                      : fscanf(file, "%" SCNu64 " %" SCNu64, out_first, out_second); /* lint: numbers that the kernel writes */
+    const int wanted = out_second == NULL ? 1 : 2;
+    int n = fscanf(file, "%" SCNu64, out_first); /* lint: numbers that the kernel writes */
+    if (n == 1 && wanted == 2) {
+        n += fscanf(file, "%" SCNu64, out_second); /* lint: numbers that the kernel writes */
+    }
     fclose(file);
-    return n == (out_second == NULL ? 1 : 2);
+    return n == wanted;
 }
 
 /* The cgroup v2 folder of this process below /sys/fs/cgroup, or "" for the root. */
@@ -168,7 +181,8 @@ static uint64_t read_meminfo(const char *key) {
     uint64_t kib = 0;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), " %" SCNu64, &kib) == 1) { /* lint: a number that the kernel writes */
+        if (strncmp(line, key, strlen(key)) == 0 &&
+            sscanf(line + strlen(key), " %" SCNu64, &kib) == 1) { /* lint: a number that the kernel writes */
             break;
         }
     }

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-/* Fills *out. The environment variable QUOIN_CPU_MASK (see machine_parse_mask) takes features away; a word in it that is
- * not known is QN_BAD_INPUT. n_workers becomes min(cores by affinity, cgroup quota rounded up). */
+/* Fills *out. The environment variable QUOIN_CPU_MASK (see machine_parse_mask) takes features away; a word in it that
+ * is not known is QN_BAD_INPUT. n_workers becomes min(cores by affinity, cgroup quota rounded up). */
 qn_status machine_detect(qn_machine *out, error_context *err);
 
 /* "c" (no features), "avx2", "avx512" or "avx512vnni" (that level and below), "neon", "dotprod", "all":

@@ -91,7 +91,8 @@ static qn_status map_descriptor(mapped_file *file, error_context *err) {
         return error_from_errno(err, errno, file->path, "cannot read its size");
     }
     if (!S_ISREG(info.st_mode)) {
-        return FAIL(err, QN_BAD_INPUT, "%s: is %s, not a file", file->path, S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
+        return FAIL(err, QN_BAD_INPUT, "%s: is %s, not a file", file->path,
+                    S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
     }
     file->device = (uint64_t)info.st_dev;
     file->inode = (uint64_t)info.st_ino;
@@ -115,7 +116,8 @@ qn_status mapped_file_open(const char *path, mapped_file *out_file, error_contex
         return FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path);
     }
     file.fd = open(path, O_RDONLY | O_CLOEXEC);
-    const qn_status status = file.fd < 0 ? error_from_errno(err, errno, path, "cannot open it") : map_descriptor(&file, err);
+    const qn_status status = file.fd < 0 ? error_from_errno(err, errno, path, "cannot open it")
+                                         : map_descriptor(&file, err);
     if (status < 0) {
         mapped_file_close(&file);
         return status;
@@ -148,7 +150,9 @@ qn_status mapped_file_check(const mapped_file *file, error_context *err) {
     struct stat info;
     const bool is_damaged = file->slot < MAX_MAPPINGS && atomic_load(&mappings[file->slot].is_damaged);
     if (fstat(file->fd, &info) == 0 && (uint64_t)info.st_size < file->span.size) {
-        return FAIL(err, QN_IO, "%s: was cut from %" PRIu64 " to %" PRIu64 " bytes while it was in use; nothing computed from it can be trusted",
+        return FAIL(err, QN_IO,
+                    "%s: was cut from %" PRIu64 " to %" PRIu64
+                    " bytes while it was in use; nothing computed from it can be trusted",
                     file->path, file->span.size, (uint64_t)info.st_size);
     }
     if (is_damaged) {

@@ -1,8 +1,8 @@
 /* mapped_file.h — a file mapped read-only, and what happens when somebody cuts it while it is in use.
  *
- * Reading a page that lies behind the new end of a truncated file raises SIGBUS. The first mapping installs a handler that puts a
- * page of zeros there and remembers it; mapped_file_check then answers QN_IO, and a step that read such a page is thrown away.
- * A SIGBUS that is not ours goes to whoever handled it before.
+ * Reading a page that lies behind the new end of a truncated file raises SIGBUS. The first mapping installs a handler
+ * that puts a page of zeros there and remembers it; mapped_file_check then answers QN_IO, and a step that read such a
+ * page is thrown away. A SIGBUS that is not ours goes to whoever handled it before.
  *
  * Threading: open and close are serialised inside; a mapping may be read from any thread.
  * Memory:    owned by the mapped_file until close.

@@ -91,17 +91,23 @@ uint64_t program_width(const program_builder *b, uint32_t buffer) {
 }
 
 uint32_t program_weight(program_builder *b, qn_format format, uint64_t width, uint64_t height, const char *name) {
-    const qn_buffer buffer = {.role = QN_ROLE_WEIGHT, .format = format, .rank = height == 1 ? 1 : 2, .dims = {width, height, 1, 1}};
+    const qn_buffer buffer = {
+        .role = QN_ROLE_WEIGHT, .format = format, .rank = height == 1 ? 1 : 2, .dims = {width, height, 1, 1}};
     return append_buffer(b, &buffer, name);
 }
 
 uint32_t program_state(program_builder *b, qn_format format, uint64_t width, uint32_t group, const char *name) {
-    const qn_buffer buffer = {.role = QN_ROLE_STATE, .format = format, .rank = 2, .group = group, .dims = {width, 0, 1, 1},
+    const qn_buffer buffer = {.role = QN_ROLE_STATE,
+                              .format = format,
+                              .rank = 2,
+                              .group = group,
+                              .dims = {width, 0, 1, 1},
                               .symbols = {QN_DIM_FIXED, QN_DIM_CELLS, QN_DIM_FIXED, QN_DIM_FIXED}};
     return append_buffer(b, &buffer, name);
 }
 
-static uint32_t append_rows(program_builder *b, uint32_t role, qn_format format, uint64_t width, uint32_t symbol, const char *name) {
+static uint32_t append_rows(program_builder *b, uint32_t role, qn_format format, uint64_t width, uint32_t symbol,
+                            const char *name) {
     const qn_buffer buffer = {.role = role, .format = format, .rank = 2, .dims = {width, 0, 1, 1},
                               .symbols = {QN_DIM_FIXED, symbol, QN_DIM_FIXED, QN_DIM_FIXED}};
     return append_buffer(b, &buffer, name);
@@ -112,7 +118,8 @@ uint32_t program_input(program_builder *b, qn_format format, uint64_t width, uin
 }
 
 uint32_t program_index_input(program_builder *b, uint32_t symbol, const char *name) {
-    const qn_buffer buffer = {.role = QN_ROLE_INPUT, .format = QN_FORMAT_I32, .rank = 1, .dims = {0, 1, 1, 1}, .symbols = {symbol}};
+    const qn_buffer buffer = {
+        .role = QN_ROLE_INPUT, .format = QN_FORMAT_I32, .rank = 1, .dims = {0, 1, 1, 1}, .symbols = {symbol}};
     return append_buffer(b, &buffer, name);
 }
 
@@ -135,14 +142,19 @@ static void append_op(program_builder *b, uint32_t op, const uint32_t *operands,
         if (attrs_bytes > 0) {
             memcpy(stored, attrs, attrs_bytes);
         }
-        *entry = (qn_op){.op = op, .layer = b->layer, .n_inputs = n_inputs, .n_outputs = n_outputs, .operands_at = operands_at,
-                         .attrs_at = attrs_bytes > 0 ? attrs_at : 0, .attrs_bytes = attrs_bytes};
+        *entry = (qn_op){.op = op,
+                         .layer = b->layer,
+                         .n_inputs = n_inputs,
+                         .n_outputs = n_outputs,
+                         .operands_at = operands_at,
+                         .attrs_at = attrs_bytes > 0 ? attrs_at : 0,
+                         .attrs_bytes = attrs_bytes};
     }
 }
 
 /* Appends an op with one F32 output of `width`, rows as `like`; returns the output. */
-static uint32_t append_simple(program_builder *b, uint32_t op, const uint32_t *inputs, uint32_t n_inputs, uint64_t width,
-                              uint32_t rows_symbol, const void *attrs, uint32_t attrs_bytes) {
+static uint32_t append_simple(program_builder *b, uint32_t op, const uint32_t *inputs, uint32_t n_inputs,
+                              uint64_t width, uint32_t rows_symbol, const void *attrs, uint32_t attrs_bytes) {
     uint32_t operands[8];
     memcpy(operands, inputs, n_inputs * sizeof operands[0]);
     char name[32];
@@ -153,18 +165,21 @@ static uint32_t append_simple(program_builder *b, uint32_t op, const uint32_t *i
 }
 
 uint32_t program_embed(program_builder *b, uint32_t table, uint32_t ids) {
-    return append_simple(b, QN_OP_EMBED, (const uint32_t[]){table, ids}, 2, program_width(b, table), rows_symbol_of(b, ids), NULL, 0);
+    return append_simple(b, QN_OP_EMBED, (const uint32_t[]){table, ids}, 2, program_width(b, table),
+                         rows_symbol_of(b, ids), NULL, 0);
 }
 
 uint32_t program_matmul(program_builder *b, uint32_t weight, uint32_t x, uint32_t bias_or_none) {
     const qn_buffer *matrix = find_buffer(b, weight);
     const uint64_t width = matrix == NULL ? 0 : matrix->dims[1];
     const uint32_t n_inputs = bias_or_none == PROGRAM_NO_BUFFER ? 2 : 3;
-    return append_simple(b, QN_OP_MATMUL, (const uint32_t[]){weight, x, bias_or_none}, n_inputs, width, rows_symbol_of(b, x), NULL, 0);
+    return append_simple(b, QN_OP_MATMUL, (const uint32_t[]){weight, x, bias_or_none}, n_inputs, width,
+                         rows_symbol_of(b, x), NULL, 0);
 }
 
 uint32_t program_add(program_builder *b, uint32_t left, uint32_t right) {
-    return append_simple(b, QN_OP_ADD, (const uint32_t[]){left, right}, 2, program_width(b, left), rows_symbol_of(b, left), NULL, 0);
+    return append_simple(b, QN_OP_ADD, (const uint32_t[]){left, right}, 2, program_width(b, left),
+                         rows_symbol_of(b, left), NULL, 0);
 }
 
 uint32_t program_scale(program_builder *b, uint32_t x, float factor) {
@@ -174,29 +189,30 @@ uint32_t program_scale(program_builder *b, uint32_t x, float factor) {
 
 uint32_t program_rms_norm(program_builder *b, uint32_t x, uint32_t weight, float epsilon) {
     const qn_rms_norm_attrs attrs = {sizeof attrs, (uint32_t)program_width(b, weight), epsilon, 0};
-    return append_simple(b, QN_OP_RMS_NORM, (const uint32_t[]){x, weight}, 2, program_width(b, x), rows_symbol_of(b, x), &attrs,
-                         sizeof attrs);
+    return append_simple(b, QN_OP_RMS_NORM, (const uint32_t[]){x, weight}, 2, program_width(b, x), rows_symbol_of(b, x),
+                         &attrs, sizeof attrs);
 }
 
 uint32_t program_rope(program_builder *b, uint32_t x, uint32_t factors_or_none, const qn_rope_attrs *attrs) {
     const uint32_t n_inputs = factors_or_none == PROGRAM_NO_BUFFER ? 1 : 2;
-    return append_simple(b, QN_OP_ROPE, (const uint32_t[]){x, factors_or_none}, n_inputs, program_width(b, x), rows_symbol_of(b, x),
-                         attrs, sizeof *attrs);
+    return append_simple(b, QN_OP_ROPE, (const uint32_t[]){x, factors_or_none}, n_inputs, program_width(b, x),
+                         rows_symbol_of(b, x), attrs, sizeof *attrs);
 }
 
 void program_state_write(program_builder *b, uint32_t x, uint32_t state) {
     append_op(b, QN_OP_STATE_WRITE, (const uint32_t[]){x, state}, 2, 0, NULL, 0);
 }
 
-uint32_t program_attention(program_builder *b, uint32_t q, uint32_t k_state, uint32_t v_state, const qn_attention_attrs *attrs) {
-    return append_simple(b, QN_OP_ATTENTION, (const uint32_t[]){q, k_state, v_state}, 3, (uint64_t)attrs->n_head * attrs->value_dim,
-                         rows_symbol_of(b, q), attrs, sizeof *attrs);
+uint32_t program_attention(program_builder *b, uint32_t q, uint32_t k_state, uint32_t v_state,
+                           const qn_attention_attrs *attrs) {
+    return append_simple(b, QN_OP_ATTENTION, (const uint32_t[]){q, k_state, v_state}, 3,
+                         (uint64_t)attrs->n_head * attrs->value_dim, rows_symbol_of(b, q), attrs, sizeof *attrs);
 }
 
 uint32_t program_gated(program_builder *b, uint32_t gate, uint32_t up, uint32_t kind) {
     const qn_gated_attrs attrs = {sizeof attrs, kind};
-    return append_simple(b, QN_OP_GATED, (const uint32_t[]){gate, up}, 2, program_width(b, gate), rows_symbol_of(b, gate), &attrs,
-                         sizeof attrs);
+    return append_simple(b, QN_OP_GATED, (const uint32_t[]){gate, up}, 2, program_width(b, gate),
+                         rows_symbol_of(b, gate), &attrs, sizeof attrs);
 }
 
 uint32_t program_softcap(program_builder *b, uint32_t x, float cap) {
@@ -205,7 +221,8 @@ uint32_t program_softcap(program_builder *b, uint32_t x, float cap) {
 }
 
 uint32_t program_select_rows(program_builder *b, uint32_t x, uint32_t rows) {
-    return append_simple(b, QN_OP_SELECT_ROWS, (const uint32_t[]){x, rows}, 2, program_width(b, x), rows_symbol_of(b, rows), NULL, 0);
+    return append_simple(b, QN_OP_SELECT_ROWS, (const uint32_t[]){x, rows}, 2, program_width(b, x),
+                         rows_symbol_of(b, rows), NULL, 0);
 }
 
 void program_mark_output(program_builder *b, uint32_t buffer, const char *name) {
@@ -229,19 +246,26 @@ static uint32_t place_section(unsigned char *program, uint64_t *at, const byte_l
 }
 
 qn_status program_builder_finish(program_builder *b, qn_program **out_program, error_context *err) {
-    const uint64_t room = sizeof(qn_program) + b->buffers.size + b->ops.size + b->groups.size + b->operands.size + b->attrs.size +
-                          b->names.size + (uint64_t)SECTION_ALIGN * 8;
+    const uint64_t room = sizeof(qn_program) + b->buffers.size + b->ops.size + b->groups.size + b->operands.size +
+                          b->attrs.size + b->names.size + (uint64_t)SECTION_ALIGN * 8;
     unsigned char *bytes = b->failure == NULL && room < UINT32_MAX ? calloc(1, room) : NULL;
     if (bytes == NULL) {
-        return FAIL(err, QN_NO_HOST_MEM, "%s", b->failure != NULL ? b->failure : "the decode program does not fit in memory");
+        return FAIL(err, QN_NO_HOST_MEM, "%s",
+                    b->failure != NULL ? b->failure : "the decode program does not fit in memory");
     }
     qn_program *program = (qn_program *)(void *)bytes;
-    *program = (qn_program){.magic = QN_PROGRAM_MAGIC, .encoding = QN_PROGRAM_ENCODING, .profile = QN_PROFILE_DECODE_CORE,
-                            .n_buffers = (uint32_t)(b->buffers.size / sizeof(qn_buffer)), .buffer_stride = sizeof(qn_buffer),
-                            .n_ops = (uint32_t)(b->ops.size / sizeof(qn_op)), .op_stride = sizeof(qn_op),
-                            .n_groups = (uint32_t)(b->groups.size / sizeof(qn_cell_group)), .group_stride = sizeof(qn_cell_group),
+    *program = (qn_program){.magic = QN_PROGRAM_MAGIC,
+                            .encoding = QN_PROGRAM_ENCODING,
+                            .profile = QN_PROFILE_DECODE_CORE,
+                            .n_buffers = (uint32_t)(b->buffers.size / sizeof(qn_buffer)),
+                            .buffer_stride = sizeof(qn_buffer),
+                            .n_ops = (uint32_t)(b->ops.size / sizeof(qn_op)),
+                            .op_stride = sizeof(qn_op),
+                            .n_groups = (uint32_t)(b->groups.size / sizeof(qn_cell_group)),
+                            .group_stride = sizeof(qn_cell_group),
                             .n_operands = (uint32_t)(b->operands.size / sizeof(uint32_t)),
-                            .attrs_bytes = (uint32_t)b->attrs.size, .names_bytes = (uint32_t)b->names.size};
+                            .attrs_bytes = (uint32_t)b->attrs.size,
+                            .names_bytes = (uint32_t)b->names.size};
     uint64_t at = sizeof *program;
     program->buffers_at = place_section(bytes, &at, &b->buffers);
     program->ops_at = place_section(bytes, &at, &b->ops);

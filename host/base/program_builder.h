@@ -1,10 +1,12 @@
 /* program_builder.h — writes a flat decode program (abi/program.h) one op at a time.
  *
- * Each call appends buffers and one op and answers with the number of the op's output buffer. A call that cannot be encoded makes
- * the builder sticky-failed; program_builder_finish then tells the first reason. Shapes: `width` is the contiguous row length.
+ * Each call appends buffers and one op and answers with the number of the op's output buffer. A call that cannot be
+ * encoded makes the builder sticky-failed; program_builder_finish then tells the first reason. Shapes: `width` is the
+ * contiguous row length.
  *
  * Threading: one thread at a time per builder.
- * Memory:    the builder owns growing arrays; finish moves the finished bytes to the caller, who frees them with free().
+ * Memory:    the builder owns growing arrays; finish moves the finished bytes to the caller, who frees them with
+ *            free().
  *
  *     program_builder b;
  *     program_builder_init(&b);
@@ -58,7 +60,8 @@ uint32_t program_scale(program_builder *b, uint32_t x, float factor);
 uint32_t program_rms_norm(program_builder *b, uint32_t x, uint32_t weight, float epsilon);
 uint32_t program_rope(program_builder *b, uint32_t x, uint32_t factors_or_none, const qn_rope_attrs *attrs);
 void program_state_write(program_builder *b, uint32_t x, uint32_t state);
-uint32_t program_attention(program_builder *b, uint32_t q, uint32_t k_state, uint32_t v_state, const qn_attention_attrs *attrs);
+uint32_t program_attention(program_builder *b, uint32_t q, uint32_t k_state, uint32_t v_state,
+                           const qn_attention_attrs *attrs);
 uint32_t program_gated(program_builder *b, uint32_t gate, uint32_t up, uint32_t kind);
 uint32_t program_softcap(program_builder *b, uint32_t x, float cap);
 uint32_t program_select_rows(program_builder *b, uint32_t x, uint32_t rows);

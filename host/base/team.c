@@ -9,12 +9,12 @@
 #include <string.h>
 
 #define MAX_WORKERS 256
-/* A pause takes 40 to 140 cycles, so this is some 50 microseconds of polling: longer than any barrier of a busy team, and short enough
- * not to steal a time slice from a worker that another process has pushed off its core. */
+/* A pause takes 40 to 140 cycles, so this is some 50 microseconds of polling: longer than any barrier of a busy team,
+ * and short enough not to steal a time slice from a worker that another process has pushed off its core. */
 #define SPINS_BEFORE_SLEEP 1500u
 
-/* Threads wait until `value` changes. A waiter announces itself in n_sleepers before it looks a last time, and a waker changes value
- * before it looks at n_sleepers (both sequentially consistent), so a wake-up cannot be lost. */
+/* Threads wait until `value` changes. A waiter announces itself in n_sleepers before it looks a last time, and a waker
+ * changes value before it looks at n_sleepers (both sequentially consistent), so a wake-up cannot be lost. */
 typedef struct gate {
     atomic_uint value;
     atomic_uint n_sleepers;

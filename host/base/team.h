@@ -1,7 +1,8 @@
-/* team.h — the host's worker threads: every worker runs the same function once, with a barrier and a shared counter inside.
+/* team.h — the host's worker threads: every worker runs the same function once, with a barrier and a shared counter
+ * inside.
  *
- * There is no task queue. The calling thread is worker 0, so a team of one has no thread at all. Waiting spins first and then
- * sleeps, so an idle team costs nothing and a step's barriers cost a fraction of a microsecond.
+ * There is no task queue. The calling thread is worker 0, so a team of one has no thread at all. Waiting spins first
+ * and then sleeps, so an idle team costs nothing and a step's barriers cost a fraction of a microsecond.
  *
  * Threading: team_run may be called from any thread; concurrent calls wait for each other. The rest: see each call.
  * Memory:    owned by the team.
@@ -22,7 +23,8 @@ void team_destroy(team *t);
 
 uint32_t team_size(const team *t);
 
-/* Runs fn on every worker and returns when all have returned. The shared counter starts at 0. Never from inside a region. */
+/* Runs fn on every worker and returns when all have returned. The shared counter starts at 0. Never from inside a
+ * region. */
 void team_run(team *t, team_fn *fn, void *arg);
 /* Inside a region only: waits for all workers; writes before it are seen by everyone after it. */
 void team_barrier(team *t);

@@ -14,8 +14,10 @@ static const option *backends_options(void) {
 static json_t *describe_options(const qn_query_out *query) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < query->n_options; i++) {
-        const qn_option_info *o = (const qn_option_info *)(const void *)((const char *)query->options + (size_t)i * query->option_stride);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", o->key, "default", o->default_value, "choices", o->choices, "help", o->help));
+        const qn_option_info *o = (const qn_option_info *)(const void *)((const char *)query->options +
+                                                                         (size_t)i * query->option_stride);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", o->key, "default", o->default_value,
+                                              "choices", o->choices, "help", o->help));
     }
     return list;
 }
@@ -42,7 +44,9 @@ static json_t *probe(command_context *c, registry_entry *entry) {
         json_object_set_new(object, "options", describe_options(&entry->facts));
     }
     json_object_set_new(object, "usable", json_boolean(status == QN_OK));
-    json_object_set_new(object, "reason", status == QN_OK ? json_string("") : command_json_text(error_text(&err), strlen(error_text(&err))));
+    json_object_set_new(object, "reason",
+                        status == QN_OK ? json_string("")
+                                        : command_json_text(error_text(&err), strlen(error_text(&err))));
     return object;
 }
 
@@ -53,11 +57,11 @@ static const char *text_of(const json_t *object, const char *key) {
 
 static bool print_backend(const json_t *object) {
     char line[2048];
-    int n = snprintf(line, sizeof line, "%-10s %-7s %s", text_of(object, "name"), json_is_true(json_object_get(object, "usable")) ? "usable" : "refused",
-                     text_of(object, "path"));
+    int n = snprintf(line, sizeof line, "%-10s %-7s %s", text_of(object, "name"),
+                     json_is_true(json_object_get(object, "usable")) ? "usable" : "refused", text_of(object, "path"));
     if (json_is_true(json_object_get(object, "usable"))) {
-        n += snprintf(line + n, sizeof line - (size_t)n, "\n           %s | %s | version %s | known answer passed\n", text_of(object, "device"),
-                      text_of(object, "driver"), text_of(object, "version"));
+        n += snprintf(line + n, sizeof line - (size_t)n, "\n           %s | %s | version %s | known answer passed\n",
+                      text_of(object, "device"), text_of(object, "driver"), text_of(object, "version"));
     } else {
         n += snprintf(line + n, sizeof line - (size_t)n, "\n           %.1500s\n", text_of(object, "reason"));
     }
@@ -69,7 +73,8 @@ static int print_all(command_context *c, json_t *list) {
     json_t *object;
     json_t *refused = json_array(), *searched = json_array();
     for (uint32_t r = 0; r < c->backends.n_refusals; r++) {
-        json_array_append_new(refused, json_pack("{s:s, s:s}", "path", c->backends.refusals[r].path, "reason", c->backends.refusals[r].reason));
+        json_array_append_new(refused, json_pack("{s:s, s:s}", "path", c->backends.refusals[r].path, "reason",
+                                                 c->backends.refusals[r].reason));
         log_line(QN_LOG_INFO, "%s: not taken: %s", c->backends.refusals[r].path, c->backends.refusals[r].reason);
     }
     for (uint32_t s = 0; s < c->backends.n_searched; s++) {
@@ -77,7 +82,8 @@ static int print_all(command_context *c, json_t *list) {
         log_line(c->json ? QN_LOG_DEBUG : QN_LOG_INFO, "searched %s", c->backends.searched[s]);
     }
     if (c->json) {
-        return command_print_json(c, json_pack("{s:o, s:o, s:o}", "backends", list, "refused_files", refused, "searched", searched));
+        return command_print_json(
+            c, json_pack("{s:o, s:o, s:o}", "backends", list, "refused_files", refused, "searched", searched));
     }
     bool is_written = true;
     json_array_foreach(list, i, object) {
@@ -90,14 +96,15 @@ static int print_all(command_context *c, json_t *list) {
 }
 
 static int run(command_context *c) {
-    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items, c->plugin_dirs.n_items};
+    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items,
+                                    c->plugin_dirs.n_items};
     char features[256];
     if (command_start_team(c) < 0) {
         return command_fail(c);
     }
     registry_discover(&where, &c->backends);
-    log_line(c->json ? QN_LOG_DEBUG : QN_LOG_INFO, "machine: %u threads of %u cores, %s", team_size(c->workers), c->machine.n_cores,
-             machine_describe_features(&c->machine, features, sizeof features));
+    log_line(c->json ? QN_LOG_DEBUG : QN_LOG_INFO, "machine: %u threads of %u cores, %s", team_size(c->workers),
+             c->machine.n_cores, machine_describe_features(&c->machine, features, sizeof features));
     json_t *list = json_array();
     for (uint32_t i = 0; i < c->backends.n_entries; i++) {
         json_array_append_new(list, probe(c, &c->backends.entries[i]));
@@ -105,6 +112,9 @@ static int run(command_context *c) {
     return print_all(c, list);
 }
 
-const command command_backends = {.name = "backends", .summary = "List the compute backends and say why each can or cannot be used",
-                                  .synopsis = "[options]", .example = "  quoin backends\n  quoin backends --json\n",
-                                  .options = backends_options, .run = run};
+const command command_backends = {.name = "backends",
+                                  .summary = "List the compute backends and say why each can or cannot be used",
+                                  .synopsis = "[options]",
+                                  .example = "  quoin backends\n  quoin backends --json\n",
+                                  .options = backends_options,
+                                  .run = run};

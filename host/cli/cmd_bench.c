@@ -24,11 +24,16 @@ static const option *bench_options(void) {
     settings.n_decode = 128;
     settings.repeats = 3;
     option *row = table;
-    *row++ = (option){OPTION_UINT, "prompt-length", 'p', "N", "tokens of the prefill (default 512)", &settings.n_prompt, 1, 1u << 20, NULL, NULL};
-    *row++ = (option){OPTION_UINT, "decode-length", 'n', "N", "tokens to decode one by one (default 128)", &settings.n_decode, 1, 1u << 20, NULL, NULL};
-    *row++ = (option){OPTION_UINT, "depth", 'd', "N", "positions that are filled before decoding (default 0)", &settings.depth, 0, 1u << 20, NULL, NULL};
-    *row++ = (option){OPTION_UINT, "repeat", 'r', "N", "runs of each; the median is printed (default 3)", &settings.repeats, 1, MAX_REPEATS, NULL, NULL};
-    *row++ = (option){OPTION_FLAG, "profile", 0, NULL, "where the time of a decode step goes, op by op", &settings.show_profile, 0, 0, NULL, NULL};
+    *row++ = (option){OPTION_UINT, "prompt-length", 'p', "N", "tokens of the prefill (default 512)", &settings.n_prompt,
+                      1, 1u << 20, NULL, NULL};
+    *row++ = (option){OPTION_UINT, "decode-length", 'n', "N", "tokens to decode one by one (default 128)",
+                      &settings.n_decode, 1, 1u << 20, NULL, NULL};
+    *row++ = (option){OPTION_UINT, "depth", 'd', "N", "positions that are filled before decoding (default 0)",
+                      &settings.depth, 0, 1u << 20, NULL, NULL};
+    *row++ = (option){OPTION_UINT, "repeat", 'r', "N", "runs of each; the median is printed (default 3)",
+                      &settings.repeats, 1, MAX_REPEATS, NULL, NULL};
+    *row++ = (option){OPTION_FLAG, "profile", 0, NULL, "where the time of a decode step goes, op by op",
+                      &settings.show_profile, 0, 0, NULL, NULL};
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     row->kind = OPTION_END;
@@ -61,7 +66,8 @@ static void fill_ids(uint32_t *ids, uint32_t n, uint32_t n_vocab) {
     }
 }
 
-static qn_status time_append(session *s, const uint32_t *ids, uint32_t n, bool one_by_one, double *out_rate, error_context *err) {
+static qn_status time_append(session *s, const uint32_t *ids, uint32_t n, bool one_by_one, double *out_rate,
+                             error_context *err) {
     const double begin = clock_seconds();
     for (uint32_t at = 0; at < n; at += one_by_one ? 1 : n) {
         QN_TRY(session_append(s, ids + at, one_by_one ? 1 : n, err), err, "measuring");
@@ -70,12 +76,14 @@ static qn_status time_append(session *s, const uint32_t *ids, uint32_t n, bool o
     return QN_OK;
 }
 
-static qn_status measure_once(command_context *c, engine *e, const uint32_t *ids, double *out_prefill, double *out_decode) {
+static qn_status measure_once(command_context *c, engine *e, const uint32_t *ids, double *out_prefill,
+                              double *out_decode) {
     double unused;
     session_truncate(e->s, 0);
     QN_TRY(time_append(e->s, ids, settings.n_prompt, false, out_prefill, &c->err), &c->err, "prefill");
     session_truncate(e->s, 0);
-    QN_TRY(time_append(e->s, ids, settings.depth > 0 ? settings.depth : 1, false, &unused, &c->err), &c->err, "filling the context");
+    QN_TRY(time_append(e->s, ids, settings.depth > 0 ? settings.depth : 1, false, &unused, &c->err), &c->err,
+           "filling the context");
     return time_append(e->s, ids, settings.n_decode, true, out_decode, &c->err);
 }
 
@@ -83,7 +91,8 @@ static uint64_t count_bytes_per_token(const engine *e) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < e->p->dec->n_weights; i++) {
         const weight_binding *w = &e->p->dec->weights[i];
-        const bool is_only_gathered = strncmp(w->tensor->name.data, "token_embd", 10) == 0 && model_find(e->m, "output.weight") != NULL;
+        const bool is_only_gathered = strncmp(w->tensor->name.data, "token_embd", 10) == 0 &&
+                                      model_find(e->m, "output.weight") != NULL;
         bytes += w->first_element == 0 && !is_only_gathered ? w->tensor->bytes : 0;
     }
     return bytes;
@@ -133,14 +142,17 @@ static int print_measurement(command_context *c, engine *e, measurement *m, cons
         return command_print_json(c, object);
     }
     char text[1024];
-    int n = snprintf(text, sizeof text,
-                     "load     %8.3f s   (of it %.3f s checking weights)\nprefill  %8.1f tok/s (%u tokens; %.1f to %.1f)\n"
-                     "decode   %8.1f tok/s (%u tokens at depth %u; %.1f to %.1f)\n"
-                     "reading  %8.2f GB/s of weights while decoding; ceiling %.2f GB/s (%.0f %%)\n",
-                     e->load_seconds, e->m->check_seconds, prefill, settings.n_prompt, m->prefill[0], m->prefill[settings.repeats - 1], decode,
-                     settings.n_decode, settings.depth, m->decode[0], m->decode[settings.repeats - 1], reached * 1e-9, m->read_ceiling * 1e-9,
-                     m->read_ceiling > 0 ? 100.0 * reached / m->read_ceiling : 0.0);
-    return command_write(text, (size_t)n) && profile_print(ops, settings.show_profile, command_write) ? EXIT_DONE : EXIT_IO;
+    int n = snprintf(
+        text, sizeof text,
+        "load     %8.3f s   (of it %.3f s checking weights)\nprefill  %8.1f tok/s (%u tokens; %.1f to %.1f)\n"
+        "decode   %8.1f tok/s (%u tokens at depth %u; %.1f to %.1f)\n"
+        "reading  %8.2f GB/s of weights while decoding; ceiling %.2f GB/s (%.0f %%)\n",
+        e->load_seconds, e->m->check_seconds, prefill, settings.n_prompt, m->prefill[0],
+        m->prefill[settings.repeats - 1], decode, settings.n_decode, settings.depth, m->decode[0],
+        m->decode[settings.repeats - 1], reached * 1e-9, m->read_ceiling * 1e-9,
+        m->read_ceiling > 0 ? 100.0 * reached / m->read_ceiling : 0.0);
+    return command_write(text, (size_t)n) && profile_print(ops, settings.show_profile, command_write) ? EXIT_DONE
+                                                                                                      : EXIT_IO;
 }
 
 static int run(command_context *c) {
@@ -154,19 +166,26 @@ static int run(command_context *c) {
     }
     command_catch_signals(c);
     const uint32_t filled = settings.depth + settings.n_decode + 1;
-    settings.engine.n_ctx = settings.engine.n_ctx > 0 ? settings.engine.n_ctx : filled > settings.n_prompt ? filled : settings.n_prompt;
+    settings.engine.n_ctx = settings.engine.n_ctx > 0    ? settings.engine.n_ctx
+                            : filled > settings.n_prompt ? filled
+                                                         : settings.n_prompt;
     if (settings.engine.assume == NULL) {
         settings.engine.assume = "llama"; /* a measurement needs no exact answer */
     }
     if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
         return command_fail(c);
     }
-    int status = measure(c, &e, &m) < 0 || profile_decode(e.s, &ops, &c->err) < 0 ? command_fail(c) : print_measurement(c, &e, &m, &ops);
+    int status = measure(c, &e, &m) < 0 || profile_decode(e.s, &ops, &c->err) < 0 ? command_fail(c)
+                                                                                  : print_measurement(c, &e, &m, &ops);
     profile_free(&ops);
     engine_close(&e);
     return status;
 }
 
-const command command_bench = {.name = "bench", .summary = "Measure load, prefill and decode beside the machine's ceilings", .synopsis = "MODEL [options]",
-                               .example = "  quoin bench smollm2.gguf -p 512 -n 128\n  quoin bench smollm2.gguf -t 1 --json\n",
-                               .options = bench_options, .run = run};
+const command command_bench = {
+    .name = "bench",
+    .summary = "Measure load, prefill and decode beside the machine's ceilings",
+    .synopsis = "MODEL [options]",
+    .example = "  quoin bench smollm2.gguf -p 512 -n 128\n  quoin bench smollm2.gguf -t 1 --json\n",
+    .options = bench_options,
+    .run = run};

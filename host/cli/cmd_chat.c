@@ -25,9 +25,13 @@ static const option *chat_options(void) {
     static option table[3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
-    *row++ = (option){OPTION_STRING, "system", 's', "TEXT", "what the assistant is told before the conversation", &settings.system, 0, 0, NULL, NULL};
-    *row++ = (option){OPTION_STRING, "template", 0, "NAME", "chat template family, when the model's own is not recognised", &settings.family, 0, 0, NULL, NULL};
-    *row++ = (option){OPTION_UINT, "max-tokens", 'n', "N", "tokens of one answer at most (default 512)", &settings.budget, 1, MAX_CONTEXT_TOKENS, NULL, NULL};
+    *row++ = (option){OPTION_STRING, "system", 's', "TEXT", "what the assistant is told before the conversation",
+                      &settings.system, 0, 0, NULL, NULL};
+    *row++ = (option){OPTION_STRING, "template", 0, "NAME",
+                      "chat template family, when the model's own is not recognised", &settings.family, 0, 0, NULL,
+                      NULL};
+    *row++ = (option){OPTION_UINT, "max-tokens", 'n', "N", "tokens of one answer at most (default 512)",
+                      &settings.budget, 1, MAX_CONTEXT_TOKENS, NULL, NULL};
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
@@ -69,8 +73,8 @@ static bool on_token(void *ctx, const generate_event *event) {
     return !ch->is_closed;
 }
 
-/* How many of the ids are already in the session, so that only the rest has to be read. The last id is always read again: its logits are
- * what the answer starts from. */
+/* How many of the ids are already in the session, so that only the rest has to be read. The last id is always read
+ * again: its logits are what the answer starts from. */
 static uint32_t count_known(const session *s, const token_list *ids) {
     uint32_t n = 0;
     while (n < session_length(s) && n + 1 < ids->count && (uint32_t)s->history[n] == ids->ids[n]) {
@@ -94,16 +98,20 @@ static qn_status answer_question(chat *ch, generate_result *result) {
     session *s = ch->e.s;
     uint32_t n_dropped = 0;
     const uint32_t n_ctx = ch->e.p->n_ctx, reserve = settings.budget < n_ctx / 4 ? settings.budget : n_ctx / 4;
-    QN_TRY(conversation_encode(&ch->talk, &ch->form, ch->e.m->tok, n_ctx, reserve, &ch->ids, &n_dropped, err), err, "preparing the question");
+    QN_TRY(conversation_encode(&ch->talk, &ch->form, ch->e.m->tok, n_ctx, reserve, &ch->ids, &n_dropped, err), err,
+           "preparing the question");
     const uint32_t known = session_truncate(s, count_known(s, &ch->ids));
     ch->answer_bytes = 0;
     ch->c->services.cancel = 0;
-    QN_TRY(generate_run(s, &ch->chooser, ch->ids.ids + known, (uint32_t)ch->ids.count - known, &ch->options, result, err), err, "answering");
+    QN_TRY(
+        generate_run(s, &ch->chooser, ch->ids.ids + known, (uint32_t)ch->ids.count - known, &ch->options, result, err),
+        err, "answering");
     if (!ch->c->json && !ch->is_closed) {
         ch->is_closed = !command_write("\n", 1);
     }
-    log_line(result->reason == STOP_TOKEN ? QN_LOG_DEBUG : QN_LOG_INFO, "(%s: %u tokens, %.1f/s)", stop_reason_name(result->reason),
-             result->n_generated, result->decode_seconds > 0 ? result->n_generated / result->decode_seconds : 0.0);
+    log_line(result->reason == STOP_TOKEN ? QN_LOG_DEBUG : QN_LOG_INFO, "(%s: %u tokens, %.1f/s)",
+             stop_reason_name(result->reason), result->n_generated,
+             result->decode_seconds > 0 ? result->n_generated / result->decode_seconds : 0.0);
     record_turn(ch, "assistant", ch->answer, ch->answer_bytes, stop_reason_name(result->reason));
     return conversation_add(&ch->talk, CHAT_ASSISTANT, ch->answer, ch->answer_bytes, err);
 }
@@ -145,7 +153,8 @@ static bool obey(chat *ch, const char *line, bool *out_is_over) {
         conversation_clear(&ch->talk);
         log_line(QN_LOG_INFO, "the conversation starts again");
     } else if (strcmp(line, "/help") == 0) {
-        log_line(QN_LOG_INFO, "/clear forgets the conversation, /quit ends it; Ctrl-C ends an answer, Ctrl-D the program");
+        log_line(QN_LOG_INFO,
+                 "/clear forgets the conversation, /quit ends it; Ctrl-C ends an answer, Ctrl-D the program");
     } else {
         return false;
     }
@@ -167,7 +176,8 @@ static int converse(chat *ch) {
             status = status == QN_OK ? answer_question(ch, &result) : status;
         }
         free(line);
-        if (status == QN_LIMIT || status == QN_BAD_INPUT) { /* this question's fault: the conversation goes on without it */
+        /* The question's own fault: the conversation goes on without it. */
+        if (status == QN_LIMIT || status == QN_BAD_INPUT) {
             log_error(&ch->c->err);
             conversation_pop(&ch->talk);
         } else if (status < 0) {
@@ -186,13 +196,21 @@ static qn_status prepare(chat *ch) {
     stop_set stops = {0};
     const model *m = ch->e.m;
     QN_TRY(settings.family != NULL ? chat_template_by_name(settings.family, &ch->form, &c->err)
-                                   : chat_template_recognise(m->chat_template, &ch->form, &c->err), &c->err, "choosing the chat template");
-    QN_TRY(sampling_collect(&settings.sampling, tokenizer_size(m->tok), &sampling, &c->err), &c->err, "reading the options");
-    QN_TRY(sampler_create(&sampling, m->hparams.n_vocab, tokenizer_size(m->tok), &ch->chooser, &c->err), &c->err, "preparing the choice");
+                                   : chat_template_recognise(m->chat_template, &ch->form, &c->err),
+           &c->err, "choosing the chat template");
+    QN_TRY(sampling_collect(&settings.sampling, tokenizer_size(m->tok), &sampling, &c->err), &c->err,
+           "reading the options");
+    QN_TRY(sampler_create(&sampling, m->hparams.n_vocab, tokenizer_size(m->tok), &ch->chooser, &c->err), &c->err,
+           "preparing the choice");
     if (settings.system != NULL) {
-        QN_TRY(conversation_add(&ch->talk, CHAT_SYSTEM, settings.system, strlen(settings.system), &c->err), &c->err, "adding the system message");
+        QN_TRY(conversation_add(&ch->talk, CHAT_SYSTEM, settings.system, strlen(settings.system), &c->err), &c->err,
+               "adding the system message");
     }
-    ch->options = (generate_options){.max_tokens = settings.budget, .at_start = true, .cancel = &c->services.cancel, .on_token = on_token, .ctx = ch};
+    ch->options = (generate_options){.max_tokens = settings.budget,
+                                     .at_start = true,
+                                     .cancel = &c->services.cancel,
+                                     .on_token = on_token,
+                                     .ctx = ch};
     ch->options.n_stops = model_stop_ids(m, ch->options.stops, GENERATE_MAX_STOPS);
     chat_template_stop_ids(&ch->form, m->tok, &stops);
     for (uint32_t i = 0; i < stops.count && ch->options.n_stops < GENERATE_MAX_STOPS; i++) {
@@ -219,7 +237,8 @@ static int run(command_context *c) {
     } else {
         status = prepare(&ch) < 0 ? command_fail(c) : converse(&ch);
         if (c->json && (status == EXIT_DONE || status == EXIT_CANCELLED)) {
-            const int printed = command_print_json(c, json_pack("{s:O, s:o}", "turns", ch.turns, "backend", engine_describe_json(c, &ch.e)));
+            const int printed = command_print_json(
+                c, json_pack("{s:O, s:o}", "turns", ch.turns, "backend", engine_describe_json(c, &ch.e)));
             status = printed != EXIT_DONE ? printed : status;
         }
     }

@@ -22,13 +22,20 @@ static const option *convert_options(void) {
     settings.weights = "keep";
     settings.page_log2 = 14;
     static const option table[] = {
-        {OPTION_STRING, "output", 'o', "FILE", "the container to write (default: the input's name with .p64)", &settings.output, 0, 0, NULL, NULL},
-        {OPTION_STRING, "layout", 0, "NAME", "packed (layer after layer, default), plain (source order, every blob on a page) or auto", &settings.layout, 0, 0, "packed|plain|auto", NULL},
-        {OPTION_STRING, "weights", 0, "NAME", "keep (every byte, default), q4_k_soa, f16, ffn-q4_0 or ffn-ternary", &settings.weights, 0, 0, "keep|q4_k_soa|f16|ffn-q4_0|ffn-ternary", NULL},
+        {OPTION_STRING, "output", 'o', "FILE", "the container to write (default: the input's name with .p64)",
+         &settings.output, 0, 0, NULL, NULL},
+        {OPTION_STRING, "layout", 0, "NAME",
+         "packed (layer after layer, default), plain (source order, every blob on a page) or auto", &settings.layout, 0,
+         0, "packed|plain|auto", NULL},
+        {OPTION_STRING, "weights", 0, "NAME", "keep (every byte, default), q4_k_soa, f16, ffn-q4_0 or ffn-ternary",
+         &settings.weights, 0, 0, "keep|q4_k_soa|f16|ffn-q4_0|ffn-ternary", NULL},
         {OPTION_UINT, "page-log2", 0, "N", "pages of 2^N bytes", &settings.page_log2, 8, 30, NULL, NULL},
-        {OPTION_FLAG, "extended", 0, NULL, "also write what the reference's extended profile has (head size, window, stop ids, …)", &settings.is_extended, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "extended", 0, NULL,
+         "also write what the reference's extended profile has (head size, window, stop ids, …)", &settings.is_extended,
+         0, 0, NULL, NULL},
         {OPTION_FLAG, "force", 0, NULL, "replace an existing output", &settings.is_forced, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "check", 0, NULL, "read the result back and compare it with the source (on unless --no-check)", &settings.check, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "check", 0, NULL, "read the result back and compare it with the source (on unless --no-check)",
+         &settings.check, 0, 0, NULL, NULL},
         {OPTION_FLAG, "no-check", 0, NULL, "do not read the result back", &settings.no_check, 0, 0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     return table;
@@ -54,9 +61,11 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total) {
 
 static void on_fact(void *ctx, const convert_fact *fact) {
     conversion *v = ctx;
-    log_line(fact->blocks ? QN_LOG_INFO : QN_LOG_DEBUG, "the P64 alone loses %.*s: %s", (int)fact->name.size, fact->name.data, fact->text);
-    json_array_append_new(v->lost, json_pack("{s:o, s:s, s:b}", "key", command_json_text(fact->name.data, fact->name.size), "meaning", fact->text,
-                                             "needed_to_run", fact->blocks));
+    log_line(fact->blocks ? QN_LOG_INFO : QN_LOG_DEBUG, "the P64 alone loses %.*s: %s", (int)fact->name.size,
+             fact->name.data, fact->text);
+    json_array_append_new(v->lost,
+                          json_pack("{s:o, s:s, s:b}", "key", command_json_text(fact->name.data, fact->name.size),
+                                    "meaning", fact->text, "needed_to_run", fact->blocks));
 }
 
 static p64_form find_form(const char *name) {
@@ -70,7 +79,8 @@ static p64_form find_form(const char *name) {
 
 /* INPUT with .gguf replaced by .p64, malloc'ed. */
 static char *derive_output(const char *input) {
-    const size_t length = strlen(input), base = length > 5 && strcasecmp(input + length - 5, ".gguf") == 0 ? length - 5 : length;
+    const size_t length = strlen(input),
+                 base = length > 5 && strcasecmp(input + length - 5, ".gguf") == 0 ? length - 5 : length;
     char *path = malloc(base + 5);
     if (path != NULL) {
         snprintf(path, base + 5, "%.*s.p64", (int)base, input);
@@ -83,7 +93,8 @@ static const char *describe_alone(const convert_facts_report *facts) {
            : facts->needs_assumption ? "it runs alone with --assume llama" : "it runs alone";
 }
 
-static int print_report(conversion *v, const char *output, const convert_report *report, const convert_facts_report *facts) {
+static int print_report(conversion *v, const char *output, const convert_report *report,
+                        const convert_facts_report *facts) {
     const bool is_checked = !settings.no_check;
     if (v->c->json) {
         json_t *object = json_object();
@@ -101,16 +112,19 @@ static int print_report(conversion *v, const char *output, const convert_report 
         return command_print_json(v->c, object);
     }
     char line[700];
-    int n = snprintf(line, sizeof line, "%.400s: %u tensors, %" PRIu64 " bytes", output, report->n_tensors, report->size);
+    int n = snprintf(line, sizeof line, "%.400s: %u tensors, %" PRIu64 " bytes", output, report->n_tensors,
+                     report->size);
     if (is_checked) {
-        n += snprintf(line + n, sizeof line - (size_t)n, "; read back: %u tensors equal to the source byte for byte, %u converted",
-                      report->parity.n_equal, report->parity.n_converted);
+        n += snprintf(line + n, sizeof line - (size_t)n,
+                      "; read back: %u tensors equal to the source byte for byte, %u converted", report->parity.n_equal,
+                      report->parity.n_converted);
     }
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");
     if (!command_write(line, (size_t)n)) {
         return EXIT_IO;
     }
-    log_line(QN_LOG_INFO, "%u facts of the source are not in a P64 alone (-v lists them all); %s", facts->n_lost, describe_alone(facts));
+    log_line(QN_LOG_INFO, "%u facts of the source are not in a P64 alone (-v lists them all); %s", facts->n_lost,
+             describe_alone(facts));
     return EXIT_DONE;
 }
 
@@ -123,10 +137,22 @@ static int convert_model(command_context *c, const model *m, const char *output)
     fmt_status status = gguf_source_init(&source, &m->gguf, &diag);
     if (status == FMT_OK) {
         const convert_request request = {
+<<<<<<< HEAD
             .gguf = &m->gguf, .mapping = &m->file, .output_path = output, .is_forced = settings.is_forced, .is_checked = !settings.no_check, .note = on_note,
             .progress = on_progress, .ctx = &v,
+=======
+            .gguf = &m->gguf,
+            .output_path = output,
+            .is_forced = settings.is_forced,
+            .is_checked = !settings.no_check,
+            .note = on_note,
+            .progress = on_progress,
+            .ctx = &v,
+>>>>>>> main
             .options = {.layout = strcmp(settings.layout, "plain") == 0 ? P64_LAYOUT_PLAIN : P64_LAYOUT_PACKED,
-                        .form = find_form(settings.weights), .page_log2 = settings.page_log2, .is_extended = settings.is_extended}};
+                        .form = find_form(settings.weights),
+                        .page_log2 = settings.page_log2,
+                        .is_extended = settings.is_extended}};
         progress_begin(&v.bar, "converting", c->quiet || c->json);
         status = convert_gguf(&request, &report, &diag);
         progress_end(&v.bar);
@@ -136,7 +162,8 @@ static int convert_model(command_context *c, const model *m, const char *output)
         FAIL(&c->err, QN_CANCELLED, "interrupted; nothing was written");
         exit_status = command_fail(c);
     } else if (status != FMT_OK) {
-        error_from_diag(&c->err, status, &diag, diag.rule != NULL && strcmp(diag.rule, "file") == 0 ? output : m->file.path);
+        error_from_diag(&c->err, status, &diag,
+                        diag.rule != NULL && strcmp(diag.rule, "file") == 0 ? output : m->file.path);
         exit_status = command_fail(c);
     } else {
         facts = convert_facts(&source, settings.is_extended, on_fact, &v);
@@ -162,7 +189,8 @@ static int run(command_context *c) {
     if (model_open(c->args.items[0], &options, NULL, &m, &c->err) < 0) {
         status = command_fail(c);
     } else if (m->format != MODEL_GGUF) {
-        FAIL(&c->err, QN_BAD_INPUT, "%s: is a %s already; convert reads GGUF", m->file.path, model_format_name(m->format));
+        FAIL(&c->err, QN_BAD_INPUT, "%s: is a %s already; convert reads GGUF", m->file.path,
+             model_format_name(m->format));
         status = command_fail(c);
     } else {
         status = convert_model(c, m, output);

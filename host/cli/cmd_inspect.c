@@ -25,7 +25,8 @@ static const option *inspect_options(void) {
 }
 
 static json_t *describe_array(const gguf_array *array) {
-    json_t *object = json_pack("{s:s, s:I}", "array_of", gguf_type_name(array->type), "length", (json_int_t)array->count);
+    json_t *object = json_pack("{s:s, s:I}", "array_of", gguf_type_name(array->type), "length",
+                               (json_int_t)array->count);
     json_t *first = json_array();
     gguf_iter iter = gguf_iterate(array);
     for (uint64_t i = 0; i < array->count && i < SHOWN_ELEMENTS; i++) {
@@ -79,13 +80,14 @@ static json_t *describe_gguf(const model *m) {
         const gguf_kv *kv = &m->gguf.kvs[i];
         json_t *value = describe_value(kv);
         char name[256]; /* longer keys than this are nobody's; they are shown cut */
-        snprintf(name, sizeof name, "%.*s", (int)(kv->key.size < sizeof name ? kv->key.size : sizeof name - 1), kv->key.data);
+        snprintf(name, sizeof name, "%.*s", (int)(kv->key.size < sizeof name ? kv->key.size : sizeof name - 1),
+                 kv->key.data);
         if (json_object_set_new(keys, name, value) != 0) {
             json_object_set_new(keys, "(a key that is no UTF-8)", json_null());
         }
     }
-    return json_pack("{s:i, s:i, s:I, s:o}", "version", (int)m->gguf.version, "alignment", (int)m->gguf.alignment, "data_at",
-                     (json_int_t)m->gguf.data_at, "keys", keys);
+    return json_pack("{s:i, s:i, s:I, s:o}", "version", (int)m->gguf.version, "alignment", (int)m->gguf.alignment,
+                     "data_at", (json_int_t)m->gguf.data_at, "keys", keys);
 }
 
 static json_t *describe_p64(const model *m) {
@@ -94,16 +96,22 @@ static json_t *describe_p64(const model *m) {
     const p64_tokenizer *t = &m->p64.tokenizer;
     char crc[16];
     snprintf(crc, sizeof crc, "%08x", m->p64.metadata_crc);
-    json_t *object = json_pack("{s:i, s:i, s:i, s:s}", "version", (int)h->version, "flags", (int)h->flags, "page_size", (int)h->page_size,
-                               "metadata_crc32c", crc);
-    json_object_set_new(object, "hparams", json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:i, s:i, s:i, s:f, s:i}", "n_layer", (int)p->n_layer,
-                        "n_embd", (int)p->n_embd, "n_head", (int)p->n_head, "n_kv_head", (int)p->n_kv_head, "vocab_size", (int)p->vocab_size,
-                        "rope_freq_base", (double)p->rope_freq_base, "rope_scale", (double)p->rope_scale, "head_dim", (int)p->head_dim,
-                        "sliding_window", (int)p->sliding_window, "shared_kv_layers", (int)p->shared_kv_layers, "logit_softcap",
-                        (double)p->logit_softcap, "architecture", (int)p->architecture));
-    json_object_set_new(object, "tokenizer", !t->is_present ? json_null() : json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:o}", "version", (int)t->version,
-                        "tokens", (int)t->n_tokens, "merges", (int)t->n_merges, "bos", (int)t->bos, "eos", (int)t->eos, "add_bos", t->add_bos,
-                        "pre", command_json_text(t->pre.data, t->pre.size)));
+    json_t *object = json_pack("{s:i, s:i, s:i, s:s}", "version", (int)h->version, "flags", (int)h->flags, "page_size",
+                               (int)h->page_size, "metadata_crc32c", crc);
+    json_object_set_new(object, "hparams",
+                        json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:i, s:i, s:i, s:f, s:i}", "n_layer",
+                                  (int)p->n_layer, "n_embd", (int)p->n_embd, "n_head", (int)p->n_head, "n_kv_head",
+                                  (int)p->n_kv_head, "vocab_size", (int)p->vocab_size, "rope_freq_base",
+                                  (double)p->rope_freq_base, "rope_scale", (double)p->rope_scale, "head_dim",
+                                  (int)p->head_dim, "sliding_window", (int)p->sliding_window, "shared_kv_layers",
+                                  (int)p->shared_kv_layers, "logit_softcap", (double)p->logit_softcap, "architecture",
+                                  (int)p->architecture));
+    json_object_set_new(object, "tokenizer",
+                        !t->is_present ? json_null()
+                                       : json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:o}", "version", (int)t->version,
+                                                   "tokens", (int)t->n_tokens, "merges", (int)t->n_merges, "bos",
+                                                   (int)t->bos, "eos", (int)t->eos, "add_bos", t->add_bos, "pre",
+                                                   command_json_text(t->pre.data, t->pre.size)));
     return object;
 }
 
@@ -114,8 +122,8 @@ static json_t *describe_tensor(const model_tensor *t) {
         json_array_append_new(dims, json_integer((json_int_t)t->dims[i]));
     }
     return json_pack("{s:o, s:s, s:i, s:o, s:I, s:I}", "name", command_json_text(t->name.data, t->name.size), "type",
-                     info != NULL ? info->name : "unknown", "type_number", (int)t->type, "dims", dims, "offset", (json_int_t)t->at, "bytes",
-                     (json_int_t)t->bytes);
+                     info != NULL ? info->name : "unknown", "type_number", (int)t->type, "dims", dims, "offset",
+                     (json_int_t)t->at, "bytes", (json_int_t)t->bytes);
 }
 
 static int compare_places(const void *a, const void *b) {
@@ -134,8 +142,8 @@ static json_t *describe_tensors(model *m) {
 
 static bool print_line(const char *key, const json_t *value) {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
-    bool is_written = text != NULL && command_write(key, strlen(key)) && command_write(": ", 2) && command_write(text, strlen(text)) &&
-                      command_write("\n", 1);
+    bool is_written = text != NULL && command_write(key, strlen(key)) && command_write(": ", 2) &&
+                      command_write(text, strlen(text)) && command_write("\n", 1);
     free(text);
     return is_written;
 }
@@ -165,9 +173,9 @@ static bool print_object(const json_t *object, const char *prefix) {
 
 static int print_model(command_context *c, model *m) {
     json_t *object = m->format == MODEL_P64 ? describe_p64(m) : describe_gguf(m);
-    json_t *head = json_pack("{s:o, s:s, s:I, s:I, s:I}", "file", command_json_text(m->file.path, strlen(m->file.path)), "format",
-                             model_format_name(m->format), "bytes", (json_int_t)m->file.span.size, "tensors", (json_int_t)m->n_tensors,
-                             "weight_bytes", (json_int_t)m->weight_bytes);
+    json_t *head = json_pack("{s:o, s:s, s:I, s:I, s:I}", "file", command_json_text(m->file.path, strlen(m->file.path)),
+                             "format", model_format_name(m->format), "bytes", (json_int_t)m->file.span.size, "tensors",
+                             (json_int_t)m->n_tensors, "weight_bytes", (json_int_t)m->weight_bytes);
     json_object_update(head, object);
     json_decref(object);
     if (c->json || settings.show_tensors) {
@@ -187,7 +195,8 @@ static void on_note(void *ctx, const fmt_diag *note) {
 }
 
 static int run(command_context *c) {
-    const model_options options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT, .container_only = true, .note = on_note};
+    const model_options options = {
+        .mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT, .container_only = true, .note = on_note};
     model *m = NULL;
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "inspect needs one FILE; %u arguments were given", c->args.n_items);

@@ -28,9 +28,13 @@ static const option *run_options(void) {
     option *row = table;
     prompt_options_init(&settings.prompt, row);
     row += PROMPT_OPTION_ROWS;
-    *row++ = (option){OPTION_UINT, "max-tokens", 'n', "N", "tokens to generate (default 256); 0 = only read the prompt", &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, NULL};
-    *row++ = (option){OPTION_FLOAT, "deadline", 0, "S", "stop after S seconds; 0 = never (default 30 unless output is a terminal)", &settings.deadline, 0, 1e9, NULL, &settings.has_deadline};
-    *row++ = (option){OPTION_UINT, "logprobs", 0, "K", "with --json: the K most likely tokens at each step", &settings.logprobs, 0, GENERATE_MAX_LOGPROBS, NULL, NULL};
+    *row++ = (option){OPTION_UINT, "max-tokens", 'n', "N", "tokens to generate (default 256); 0 = only read the prompt",
+                      &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, NULL};
+    *row++ = (option){OPTION_FLOAT, "deadline", 0, "S",
+                      "stop after S seconds; 0 = never (default 30 unless output is a terminal)", &settings.deadline, 0,
+                      1e9, NULL, &settings.has_deadline};
+    *row++ = (option){OPTION_UINT, "logprobs", 0, "K", "with --json: the K most likely tokens at each step",
+                      &settings.logprobs, 0, GENERATE_MAX_LOGPROBS, NULL, NULL};
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
@@ -67,7 +71,8 @@ static bool append_text(transcript *t, const char *text, size_t size) {
 static json_t *make_logprobs(const generate_event *event) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < event->n_top; i++) {
-        json_array_append_new(list, json_pack("{s:i, s:f}", "id", (int)event->top[i].id, "logprob", (double)event->top[i].value));
+        json_array_append_new(
+            list, json_pack("{s:i, s:f}", "id", (int)event->top[i].id, "logprob", (double)event->top[i].value));
     }
     return list;
 }
@@ -88,12 +93,15 @@ static bool on_token(void *ctx, const generate_event *event) {
 }
 
 static json_t *make_timings(const engine *e, const generate_result *r) {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load_s", e->load_seconds, "prefill_s", r->prefill_seconds, "decode_s", r->decode_seconds,
-                     "prefill_tokens_per_s", r->prefill_seconds > 0 ? r->n_prompt / r->prefill_seconds : 0.0, "decode_tokens_per_s",
-                     r->decode_seconds > 0 ? r->n_generated / r->decode_seconds : 0.0, "weight_check_s", e->m->check_seconds);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load_s", e->load_seconds, "prefill_s", r->prefill_seconds,
+                     "decode_s", r->decode_seconds, "prefill_tokens_per_s",
+                     r->prefill_seconds > 0 ? r->n_prompt / r->prefill_seconds : 0.0, "decode_tokens_per_s",
+                     r->decode_seconds > 0 ? r->n_generated / r->decode_seconds : 0.0, "weight_check_s",
+                     e->m->check_seconds);
 }
 
-static int print_result(command_context *c, const engine *e, const token_list *prompt, transcript *t, const generate_result *r) {
+static int print_result(command_context *c, const engine *e, const token_list *prompt, transcript *t,
+                        const generate_result *r) {
     json_t *ids = json_array();
     for (size_t i = 0; i < prompt->count; i++) {
         json_array_append_new(ids, json_integer(prompt->ids[i]));
@@ -104,8 +112,9 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     json_object_set_new(object, "text", command_json_text(t->text_bytes > 0 ? t->text : "", t->text_bytes));
     json_object_set_new(object, "stop_reason", json_string(stop_reason_name(r->reason)));
     json_object_set_new(object, "stop_token", r->stop_token != TOKEN_NONE ? json_integer(r->stop_token) : json_null());
-    json_object_set_new(object, "model", json_pack("{s:s, s:s, s:s}", "path", e->m->file.path, "format", model_format_name(e->m->format),
-                                                   "architecture", e->m->arch->name));
+    json_object_set_new(object, "model",
+                        json_pack("{s:s, s:s, s:s}", "path", e->m->file.path, "format", model_format_name(e->m->format),
+                                  "architecture", e->m->arch->name));
     json_object_set_new(object, "backend", engine_describe_json(c, e));
     json_object_set_new(object, "timings", make_timings(e, r));
     if (t->logprobs != NULL) {
@@ -115,16 +124,19 @@ static int print_result(command_context *c, const engine *e, const token_list *p
 }
 
 static void report_stop(const generate_result *r, bool is_default_deadline) {
-    log_line(QN_LOG_INFO, "%s: %u prompt tokens in %.2f s (%.1f/s), %u tokens in %.2f s (%.1f/s)", stop_reason_name(r->reason), r->n_prompt,
-             r->prefill_seconds, r->prefill_seconds > 0 ? r->n_prompt / r->prefill_seconds : 0.0, r->n_generated, r->decode_seconds,
+    log_line(QN_LOG_INFO, "%s: %u prompt tokens in %.2f s (%.1f/s), %u tokens in %.2f s (%.1f/s)",
+             stop_reason_name(r->reason), r->n_prompt, r->prefill_seconds,
+             r->prefill_seconds > 0 ? r->n_prompt / r->prefill_seconds : 0.0, r->n_generated, r->decode_seconds,
              r->decode_seconds > 0 ? r->n_generated / r->decode_seconds : 0.0);
     if (r->reason == STOP_DEADLINE) {
-        log_line(QN_LOG_INFO, "stopped by the %s deadline; --deadline S sets another, 0 none", is_default_deadline ? "default" : "given");
+        log_line(QN_LOG_INFO, "stopped by the %s deadline; --deadline S sets another, 0 none",
+                 is_default_deadline ? "default" : "given");
     }
 }
 
 /* Status of a run that ended without an error of the engine. */
-static int finish_run(command_context *c, const engine *e, const token_list *prompt, transcript *t, const generate_result *r) {
+static int finish_run(command_context *c, const engine *e, const token_list *prompt, transcript *t,
+                      const generate_result *r) {
     if (c->json) {
         const int status = print_result(c, e, prompt, t, r);
         if (status != EXIT_DONE) {
@@ -153,16 +165,22 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
         sampler_create(&sampling, e->m->hparams.n_vocab, n_tokens, &chooser, &c->err) < 0) {
         return command_fail(c);
     }
-    transcript t = {.c = c, .tok = e->m->tok, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL};
-    generate_options options = {.max_tokens = settings.budget, .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
-                                .n_logprobs = settings.logprobs, .at_start = input->starts_text, .cancel = &c->services.cancel,
-                                .on_token = on_token, .ctx = &t};
+    transcript t = {
+        .c = c, .tok = e->m->tok, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL};
+    generate_options options = {.max_tokens = settings.budget,
+                                .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
+                                .n_logprobs = settings.logprobs,
+                                .at_start = input->starts_text,
+                                .cancel = &c->services.cancel,
+                                .on_token = on_token,
+                                .ctx = &t};
     options.n_stops = model_stop_ids(e->m, options.stops, GENERATE_MAX_STOPS);
     for (uint32_t i = 0; i < input->stops.count && options.n_stops < GENERATE_MAX_STOPS; i++) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result;
-    const qn_status status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
+    const qn_status status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result,
+                                          &c->err);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
@@ -198,7 +216,10 @@ static int run(command_context *c) {
     return status;
 }
 
-const command command_run = {
-    .name = "run", .summary = "Continue a text with a model", .synopsis = "MODEL --prompt TEXT [options]",
-    .example = "  quoin run smollm2.p64 --prompt 'The tide comes in' -n 64\n  quoin run model.gguf --chat --prompt 'Why is the sea salty?' --temp 0.7 --seed 1\n",
-    .options = run_options, .run = run};
+const command command_run = {.name = "run",
+                             .summary = "Continue a text with a model",
+                             .synopsis = "MODEL --prompt TEXT [options]",
+                             .example = "  quoin run smollm2.p64 --prompt 'The tide comes in' -n 64\n  quoin run "
+                                        "model.gguf --chat --prompt 'Why is the sea salty?' --temp 0.7 --seed 1\n",
+                             .options = run_options,
+                             .run = run};

@@ -14,11 +14,13 @@ static struct {
 static const option *tokenize_options(void) {
     static const option table[] = {
         {OPTION_STRING, "text", 0, "TEXT", "the text to encode", &settings.text, 0, 0, NULL, NULL},
-        {OPTION_STRING, "file", 'f', "FILE", "encode the content of FILE; - is standard input", &settings.file, 0, 0, NULL, NULL},
+        {OPTION_STRING, "file", 'f', "FILE", "encode the content of FILE; - is standard input", &settings.file, 0, 0,
+         NULL, NULL},
         {OPTION_FLAG, "no-bos", 0, NULL, "do not put the BOS token first", &settings.no_bos, 0, 0, NULL, NULL},
         {OPTION_FLAG, "special", 0, NULL, "the text may spell control tokens", &settings.is_special, 0, 0, NULL, NULL},
         {OPTION_FLAG, "pieces", 0, NULL, "one line a token: id and bytes", &settings.show_pieces, 0, 0, NULL, NULL},
-        {OPTION_STRING, "assume", 0, "ARCH", "read a P64 without companion volume as this architecture (llama)", &settings.assume, 0, 0, NULL, NULL},
+        {OPTION_STRING, "assume", 0, "ARCH", "read a P64 without companion volume as this architecture (llama)",
+         &settings.assume, 0, 0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     return table;
 }
@@ -74,7 +76,8 @@ static int encode(command_context *c, const model *m) {
 }
 
 static int run(command_context *c) {
-    const model_options options = {.vocabulary_only = true, .assume = settings.assume != NULL ? settings.assume : "llama"};
+    const model_options options = {.vocabulary_only = true,
+                                   .assume = settings.assume != NULL ? settings.assume : "llama"};
     model *m = NULL;
     if (c->args.n_items != 1 || (settings.text != NULL) == (settings.file != NULL)) {
         FAIL(&c->err, QN_BAD_INPUT, "tokenize needs one MODEL file and exactly one of --text TEXT and --file FILE");
@@ -89,6 +92,9 @@ static int run(command_context *c) {
     return status;
 }
 
-const command command_tokenize = {
-    .name = "tokenize", .summary = "Turn text into token ids", .synopsis = "MODEL --text TEXT [options]",
-    .example = "  quoin tokenize model.gguf --text 'Once upon a time' --json\n", .options = tokenize_options, .run = run};
+const command command_tokenize = {.name = "tokenize",
+                                  .summary = "Turn text into token ids",
+                                  .synopsis = "MODEL --text TEXT [options]",
+                                  .example = "  quoin tokenize model.gguf --text 'Once upon a time' --json\n",
+                                  .options = tokenize_options,
+                                  .run = run};

@@ -14,7 +14,8 @@ static struct {
 static const option *verify_options(void) {
     static const option table[] = {
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standard", &settings.strict, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "no-weight-check", 0, NULL, "do not look for NaN and infinity in the weights", &settings.no_weight_check, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "no-weight-check", 0, NULL, "do not look for NaN and infinity in the weights",
+         &settings.no_weight_check, 0, 0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     return table;
 }
@@ -27,20 +28,24 @@ typedef struct note_list {
 static void on_note(void *ctx, const fmt_diag *note) {
     note_list *list = ctx;
     if (!list->c->json) {
-        log_line(QN_LOG_INFO, "note: byte %llu: %s (rule %s)", (unsigned long long)note->offset, note->text, note->rule);
+        log_line(QN_LOG_INFO, "note: byte %llu: %s (rule %s)", (unsigned long long)note->offset, note->text,
+                 note->rule);
     }
-    json_array_append_new(list->notes, json_pack("{s:s, s:I, s:o}", "rule", note->rule, "offset", (json_int_t)note->offset, "message",
-                                                 command_json_text(note->text, strlen(note->text))));
+    json_array_append_new(list->notes,
+                          json_pack("{s:s, s:I, s:o}", "rule", note->rule, "offset", (json_int_t)note->offset,
+                                    "message", command_json_text(note->text, strlen(note->text))));
 }
 
-static int print_verdict(command_context *c, const char *path, const verify_report *report, json_t *notes, qn_status status) {
+static int print_verdict(command_context *c, const char *path, const verify_report *report, json_t *notes,
+                         qn_status status) {
     if (c->json) {
         const char *message = status < 0 ? error_text(&c->err) : "";
         json_t *object = json_object();
         json_object_set_new(object, "valid", json_boolean(status == QN_OK));
         json_object_set_new(object, "format", json_string(report->format));
         json_object_set_new(object, "rule", c->err.rule != NULL ? json_string(c->err.rule) : json_null());
-        json_object_set_new(object, "offset", c->err.rule != NULL ? json_integer((json_int_t)c->err.offset) : json_null());
+        json_object_set_new(object, "offset",
+                            c->err.rule != NULL ? json_integer((json_int_t)c->err.offset) : json_null());
         json_object_set_new(object, "message", command_json_text(message, strlen(message)));
         json_object_set(object, "notes", notes);
         json_object_set_new(object, "tensors", json_integer((json_int_t)report->n_tensors));
@@ -53,8 +58,8 @@ static int print_verdict(command_context *c, const char *path, const verify_repo
         return command_fail(c);
     }
     char line[512];
-    const int n = snprintf(line, sizeof line, "%.300s: ok: %s, %llu tensors, %llu bytes, %.2f GB/s\n", path, report->format,
-                           (unsigned long long)report->n_tensors, (unsigned long long)report->bytes,
+    const int n = snprintf(line, sizeof line, "%.300s: ok: %s, %llu tensors, %llu bytes, %.2f GB/s\n", path,
+                           report->format, (unsigned long long)report->n_tensors, (unsigned long long)report->bytes,
                            report->seconds > 0 ? (double)report->bytes / report->seconds * 1e-9 : 0.0);
     return command_write(line, (size_t)n) ? EXIT_DONE : EXIT_IO;
 }
@@ -78,6 +83,9 @@ static int run(command_context *c) {
     return exit_status;
 }
 
-const command command_verify = {
-    .name = "verify", .summary = "Check a file against every rule of its standard", .synopsis = "FILE [options]",
-    .example = "  quoin verify model.p64\n  quoin verify model.p64 --strict --json\n", .options = verify_options, .run = run};
+const command command_verify = {.name = "verify",
+                                .summary = "Check a file against every rule of its standard",
+                                .synopsis = "FILE [options]",
+                                .example = "  quoin verify model.p64\n  quoin verify model.p64 --strict --json\n",
+                                .options = verify_options,
+                                .run = run};

@@ -1,4 +1,5 @@
-/* command.c — parsing in the order configuration, environment, command line; starting the engine's parts; leaving with the right status. */
+/* command.c — parsing in the order configuration, environment, command line; starting the engine's parts; leaving with
+ * the right status. */
 #define _GNU_SOURCE
 #include "cli/command.h"
 
@@ -19,15 +20,20 @@ static command_context *signal_context; /* the one context whose cancel flag sig
 static const option *make_common_options(command_context *c) {
     static option table[10];
     const option filled[] = {
-        {OPTION_FLAG, "json", 0, NULL, "one JSON object on standard output, nothing else there", &c->json, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "json", 0, NULL, "one JSON object on standard output, nothing else there", &c->json, 0, 0, NULL,
+         NULL},
         {OPTION_FLAG, "quiet", 'q', NULL, "only errors on standard error", &c->quiet, 0, 0, NULL, NULL},
         {OPTION_FLAG, "verbose", 'v', NULL, "more on standard error", &c->verbose, 0, 0, NULL, NULL},
         {OPTION_FLAG, "help", 'h', NULL, "this text", &c->help, 0, 0, NULL, NULL},
-        {OPTION_STRING, "config", 0, "FILE", "configuration file (default: see quoin(1))", &c->config_path, 0, 0, NULL, NULL},
-        {OPTION_UINT, "threads", 't', "N", "worker threads; 0 = as many as may be used", &c->threads, 0, MAX_THREADS, NULL, NULL},
-        {OPTION_STRING, "backend", 'b', "SPEC", "NAME[:DEVICE][,key=value]…[;…] or auto", &c->backend_request, 0, 0, NULL, NULL},
+        {OPTION_STRING, "config", 0, "FILE", "configuration file (default: see quoin(1))", &c->config_path, 0, 0, NULL,
+         NULL},
+        {OPTION_UINT, "threads", 't', "N", "worker threads; 0 = as many as may be used", &c->threads, 0, MAX_THREADS,
+         NULL, NULL},
+        {OPTION_STRING, "backend", 'b', "SPEC", "NAME[:DEVICE][,key=value]…[;…] or auto", &c->backend_request, 0, 0,
+         NULL, NULL},
         {OPTION_LIST, "plugin", 0, "FILE", "also offer this plugin file", &c->plugin_files, 0, 0, NULL, NULL},
-        {OPTION_LIST, "plugin-dir", 0, "DIR", "also look for plugins in this folder", &c->plugin_dirs, 0, 0, NULL, NULL},
+        {OPTION_LIST, "plugin-dir", 0, "DIR", "also look for plugins in this folder", &c->plugin_dirs, 0, 0, NULL,
+         NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     memcpy(table, filled, sizeof filled);
     return table;
@@ -59,13 +65,15 @@ static bool is_known_section(const char *section) {
     return strcmp(section, "common") == 0 || strncmp(section, "backend ", 8) == 0;
 }
 
-static qn_status apply_config(command_context *c, const command *which, const option *const *tables, uint32_t n_tables) {
+static qn_status apply_config(command_context *c, const command *which, const option *const *tables,
+                              uint32_t n_tables) {
     for (uint32_t i = 0; i < c->settings.n_entries; i++) {
         const config_entry *entry = &c->settings.entries[i];
         char where[512];
         snprintf(where, sizeof where, "%.400s: line %u: ", c->settings.path, entry->line);
         if (!is_known_section(entry->section)) {
-            return FAIL(&c->err, QN_BAD_INPUT, "%sunknown section [%s]; sections are [common], [backend NAME] and one per command", where,
+            return FAIL(&c->err, QN_BAD_INPUT,
+                        "%sunknown section [%s]; sections are [common], [backend NAME] and one per command", where,
                         entry->section);
         }
         if (!is_own_section(entry->section, which->name)) {
@@ -74,8 +82,8 @@ static qn_status apply_config(command_context *c, const command *which, const op
         const uint32_t first = strcmp(entry->section, "common") == 0 ? n_tables - 1 : 0;
         const option *o = options_find(tables + first, n_tables - first, entry->key, strlen(entry->key));
         if (o == NULL) {
-            return FAIL(&c->err, QN_BAD_INPUT, "%sunknown key %s in [%s]; keys are the long options without dashes", where, entry->key,
-                        entry->section);
+            return FAIL(&c->err, QN_BAD_INPUT, "%sunknown key %s in [%s]; keys are the long options without dashes",
+                        where, entry->key, entry->section);
         }
         QN_TRY(option_set(o, entry->value, where, &c->err), &c->err, "reading %s", c->settings.path);
     }
@@ -108,7 +116,8 @@ qn_status command_start_team(command_context *c) {
         return QN_OK;
     }
     QN_TRY(machine_detect(&c->machine, &c->err), &c->err, "looking at the machine");
-    QN_TRY(team_create(c->threads > 0 ? c->threads : c->machine.n_workers, &c->workers, &c->err), &c->err, "starting threads");
+    QN_TRY(team_create(c->threads > 0 ? c->threads : c->machine.n_workers, &c->workers, &c->err), &c->err,
+           "starting threads");
     host_services_init(&c->services, &c->machine, c->workers);
     return QN_OK;
 }
@@ -137,14 +146,16 @@ static char *add_configured_options(const command_context *c, const char *reques
 
 qn_status command_choose_backend(command_context *c) {
     QN_TRY(command_start_team(c), &c->err, "starting");
-    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items, c->plugin_dirs.n_items};
+    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items,
+                                    c->plugin_dirs.n_items};
     registry_discover(&where, &c->backends);
     char *request = add_configured_options(c, c->backend_request != NULL ? c->backend_request : "auto");
     if (request == NULL) {
         return FAIL(&c->err, QN_NO_HOST_MEM, "out of memory");
     }
     c->is_with_backend = true;
-    const qn_status status = backend_choose(&c->backends, &c->services, request, &c->on, &c->backend_was_named, &c->err);
+    const qn_status status = backend_choose(&c->backends, &c->services, request, &c->on, &c->backend_was_named,
+                                            &c->err);
     free(request);
     c->is_with_backend = status < 0;
     return status;

@@ -1,7 +1,8 @@
-/* command.h — what every sub-command shares: common options, configuration, exit statuses, and the engine's parts in order.
+/* command.h — what every sub-command shares: common options, configuration, exit statuses, and the engine's parts in
+ * order.
  *
- * A command's run function parses its own table together with common_options, then asks for as much of the engine as it needs:
- * command_start_team for threads, command_choose_backend for a device.
+ * A command's run function parses its own table together with common_options, then asks for as much of the engine as it
+ * needs: command_start_team for threads, command_choose_backend for a device.
  *
  * Threading: the command line is one thread; workers belong to the team.
  * Memory:    command_finish frees everything that a command asked for.
@@ -23,7 +24,13 @@
 
 /* Exit statuses: documented in quoin(1) and stable. */
 enum {
-    EXIT_DONE = 0, EXIT_BAD_INPUT = 1, EXIT_USAGE = 2, EXIT_BACKEND_REFUSED = 3, EXIT_NO_BACKEND = 4, EXIT_NO_MEMORY = 5, EXIT_IO = 6,
+    EXIT_DONE = 0,
+    EXIT_BAD_INPUT = 1,
+    EXIT_USAGE = 2,
+    EXIT_BACKEND_REFUSED = 3,
+    EXIT_NO_BACKEND = 4,
+    EXIT_NO_MEMORY = 5,
+    EXIT_IO = 6,
     EXIT_CANCELLED = 130
 };
 
@@ -89,7 +96,7 @@ void command_catch_signals(command_context *c);
 
 const char *command_version_text(void);
 
-extern const command command_convert, command_verify, command_inspect, command_run, command_chat, command_tokenize, command_backends,
-    command_bench;
+extern const command command_convert, command_verify, command_inspect, command_run, command_chat, command_tokenize,
+    command_backends, command_bench;
 
 #endif

@@ -72,19 +72,22 @@ void conversation_free(conversation *talk) {
     memset(talk, 0, sizeof *talk);
 }
 
-qn_status conversation_encode(conversation *talk, const chat_template *form, const tokenizer *tok, uint32_t n_ctx, uint32_t reserve,
-                              token_list *out_ids, uint32_t *out_n_dropped, error_context *err) {
+qn_status conversation_encode(conversation *talk, const chat_template *form, const tokenizer *tok, uint32_t n_ctx,
+                              uint32_t reserve, token_list *out_ids, uint32_t *out_n_dropped, error_context *err) {
     *out_n_dropped = 0;
     for (;;) {
         char gone[SHOWN_BYTES];
         out_ids->count = 0;
-        QN_TRY(chat_template_encode(form, tok, talk->messages, talk->n_messages, true, out_ids, err), err, "encoding the conversation");
+        QN_TRY(chat_template_encode(form, tok, talk->messages, talk->n_messages, true, out_ids, err), err,
+               "encoding the conversation");
         if (out_ids->count + reserve <= n_ctx) {
             return QN_OK;
         }
         if (!conversation_drop_oldest(talk, gone, sizeof gone)) {
             return out_ids->count < n_ctx ? QN_OK
-                                          : FAIL(err, QN_LIMIT, "the question alone has %zu tokens, the context %u positions; raise --ctx or ask something shorter",
+                                          : FAIL(err, QN_LIMIT,
+                                                 "the question alone has %zu tokens, the context %u positions; raise "
+                                                 "--ctx or ask something shorter",
                                                  out_ids->count, n_ctx);
         }
         (*out_n_dropped)++;

@@ -17,27 +17,34 @@
 void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
     *e = (engine_options){.numeric = "auto", .kv = "auto", .integrity = "full"};
     const option filled[ENGINE_OPTION_ROWS] = {
-        {OPTION_UINT, "ctx", 'c', "N", "positions of the context (default: the model's, at most 4096)", &e->n_ctx, 1, MAX_CTX, NULL, NULL},
-        {OPTION_STRING, "numeric", 0, "CLASS", "auto, f32acc (exact products) or act8 (8-bit activations)", &e->numeric, 0, 0, "auto|f32acc|act8", NULL},
+        {OPTION_UINT, "ctx", 'c', "N", "positions of the context (default: the model's, at most 4096)", &e->n_ctx, 1,
+         MAX_CTX, NULL, NULL},
+        {OPTION_STRING, "numeric", 0, "CLASS", "auto, f32acc (exact products) or act8 (8-bit activations)", &e->numeric,
+         0, 0, "auto|f32acc|act8", NULL},
         {OPTION_STRING, "kv", 0, "TYPE", "KV cache: auto, f16, bf16 or f32", &e->kv, 0, 0, "auto|f16|bf16|f32", NULL},
-        {OPTION_STRING, "assume", 0, "ARCH", "run a P64 without companion volume as this architecture (llama)", &e->assume, 0, 0, NULL, NULL},
+        {OPTION_STRING, "assume", 0, "ARCH", "run a P64 without companion volume as this architecture (llama)",
+         &e->assume, 0, 0, NULL, NULL},
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standards", &e->strict, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "no-weight-check", 0, NULL, "do not look for NaN and infinity in the weights", &e->no_weight_check, 0, 0, NULL, NULL},
-        {OPTION_STRING, "integrity", 0, "MODE", "full: all checksums at load; lazy: before the first use of each blob", &e->integrity, 0, 0, "full|lazy", NULL},
+        {OPTION_FLAG, "no-weight-check", 0, NULL, "do not look for NaN and infinity in the weights",
+         &e->no_weight_check, 0, 0, NULL, NULL},
+        {OPTION_STRING, "integrity", 0, "MODE", "full: all checksums at load; lazy: before the first use of each blob",
+         &e->integrity, 0, 0, "full|lazy", NULL},
         {OPTION_UINT, "chunk", 0, "N", "tokens of one prefill step (default 512)", &e->chunk, 1, 65536, NULL, NULL}};
     memcpy(rows, filled, sizeof filled);
 }
 
 static void print_note(void *ctx, const fmt_diag *note) {
     const char *path = ctx;
-    log_line(QN_LOG_INFO, "note: %s: byte %llu: %s (rule %s)", path, (unsigned long long)note->offset, note->text, note->rule);
+    log_line(QN_LOG_INFO, "note: %s: byte %llu: %s (rule %s)", path, (unsigned long long)note->offset, note->text,
+             note->rule);
 }
 
 static uint32_t choose_ctx(const model *m, uint32_t asked) {
     const uint32_t trained = m->hparams.n_ctx_train;
     if (asked > 0) {
         if (trained > 0 && asked > trained) {
-            log_line(QN_LOG_WARN, "--ctx %u is more than the %u positions that the model was trained for", asked, trained);
+            log_line(QN_LOG_WARN, "--ctx %u is more than the %u positions that the model was trained for", asked,
+                     trained);
         }
         return asked;
     }
@@ -54,16 +61,32 @@ static plan_options make_plan_options(const model *m, const engine_options *e) {
     return p;
 }
 
+/* Before the memory is taken: whoever waits for a model that is too large knows why. */
+static void print_memory(void *ctx, const plan *p) {
+    const double mib = 1048576.0;
+    const qn_memory_plan *memory = &p->memory;
+    double device = 0.0;
+    for (uint32_t kind = 0; kind < QN_MEM_KINDS; kind++) {
+        device += (double)memory->device_bytes[kind] / mib;
+    }
+    (void)ctx;
+    log_line(QN_LOG_INFO,
+             "memory: weights %.1f MiB mapped, %.1f MiB packed; KV cache %.1f MiB for %u positions; scratch %.1f MiB",
+             (double)memory->borrowed_bytes / mib, (double)memory->host_bytes[QN_MEM_WEIGHTS] / mib,
+             (double)memory->host_bytes[QN_MEM_STATE] / mib, p->n_ctx, (double)memory->host_bytes[QN_MEM_SCRATCH] / mib);
+    if (device > 0.0) {
+        log_line(QN_LOG_INFO, "memory: %.1f MiB on the device", device);
+    }
+}
+
 static void print_summary(const command_context *c, const engine *e) {
     const qn_memory_plan *memory = &e->p->memory;
-    log_line(QN_LOG_INFO, "memory: weights %.1f MiB mapped, %.1f MiB packed; KV cache %.1f MiB for %u positions; scratch %.1f MiB",
-             (double)memory->borrowed_bytes / 1048576.0, (double)memory->host_bytes[QN_MEM_WEIGHTS] / 1048576.0,
-             (double)memory->host_bytes[QN_MEM_STATE] / 1048576.0, e->p->n_ctx, (double)memory->host_bytes[QN_MEM_SCRATCH] / 1048576.0);
-    log_line(QN_LOG_INFO, "using %s %s abi %d.%d | %s | %s | %u threads | %s | %u ops, 0 elsewhere", c->on.spec.name, c->on.version,
-             QN_ABI_MAJOR, QN_ABI_MINOR, c->on.info.name, c->on.info.driver, team_size(c->workers), plan_numeric_name(memory->numeric),
-             e->p->dec->program->n_ops);
+    log_line(QN_LOG_INFO, "using %s %s abi %d.%d | %s | %s | %u threads | %s | %u ops, 0 elsewhere", c->on.spec.name,
+             c->on.version, QN_ABI_MAJOR, QN_ABI_MINOR, c->on.info.name, c->on.info.driver, team_size(c->workers),
+             plan_numeric_name(memory->numeric), e->p->dec->program->n_ops);
     if (e->p->n_emulated > 0) {
-        log_line(QN_LOG_WARN, "%u of %u ops are run in a slow way by this backend", e->p->n_emulated, e->p->dec->program->n_ops);
+        log_line(QN_LOG_WARN, "%u of %u ops are run in a slow way by this backend", e->p->n_emulated,
+                 e->p->dec->program->n_ops);
     }
 }
 
@@ -79,8 +102,10 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
     plan_options plan_settings = make_plan_options(e->m, options);
     plan_settings.check_with = is_lazy ? c->workers : NULL;
     plan_settings.check_values = !options->no_weight_check;
+    plan_settings.on_memory = print_memory;
     c->is_with_backend = true; /* decoder_build fails with BAD_FILE, which stays the file's fault */
-    QN_TRY(plan_create(e->m, &c->on, &plan_settings, &e->p, &c->err), &c->err, "preparing the model for backend %s", c->on.spec.name);
+    QN_TRY(plan_create(e->m, &c->on, &plan_settings, &e->p, &c->err), &c->err, "preparing the model for backend %s",
+           c->on.spec.name);
     QN_TRY(session_create(e->p, &e->s, &c->err), &c->err, "making a session");
     c->is_with_backend = false;
     return QN_OK;
@@ -120,14 +145,20 @@ json_t *engine_describe_json(const command_context *c, const engine *e) {
 void sampling_options_init(sampling_options *s, option rows[SAMPLING_OPTION_ROWS]) {
     *s = (sampling_options){.temperature = 0.0, .top_p = 1.0, .repeat_penalty = 1.0, .repeat_last = 64};
     const option filled[SAMPLING_OPTION_ROWS] = {
-        {OPTION_FLOAT, "temp", 0, "T", "temperature; 0 = always the most likely token (default)", &s->temperature, 0, 100, NULL, NULL},
+        {OPTION_FLOAT, "temp", 0, "T", "temperature; 0 = always the most likely token (default)", &s->temperature, 0,
+         100, NULL, NULL},
         {OPTION_UINT, "top-k", 0, "K", "only the K most likely tokens; 0 = all", &s->top_k, 0, UINT32_MAX, NULL, NULL},
-        {OPTION_FLOAT, "top-p", 0, "P", "only the most likely tokens that together have P; 1 = all", &s->top_p, 0, 1, NULL, NULL},
-        {OPTION_FLOAT, "min-p", 0, "P", "only tokens at least P times as likely as the best", &s->min_p, 0, 1, NULL, NULL},
-        {OPTION_FLOAT, "repeat-penalty", 0, "R", "divide the logits of recent tokens by R; 1 = off", &s->repeat_penalty, 1e-3, 100, NULL, NULL},
+        {OPTION_FLOAT, "top-p", 0, "P", "only the most likely tokens that together have P; 1 = all", &s->top_p, 0, 1,
+         NULL, NULL},
+        {OPTION_FLOAT, "min-p", 0, "P", "only tokens at least P times as likely as the best", &s->min_p, 0, 1, NULL,
+         NULL},
+        {OPTION_FLOAT, "repeat-penalty", 0, "R", "divide the logits of recent tokens by R; 1 = off", &s->repeat_penalty,
+         1e-3, 100, NULL, NULL},
         {OPTION_UINT, "repeat-last", 0, "N", "how many tokens count as recent", &s->repeat_last, 1, 65536, NULL, NULL},
-        {OPTION_UINT64, "seed", 0, "N", "seed of the random choice (default: from the clock, printed)", &s->seed, 0, 0, NULL, &s->has_seed},
-        {OPTION_LIST, "logit-bias", 0, "ID:V", "add V to the logit of token ID; repeatable", &s->biases, 0, 0, NULL, NULL}};
+        {OPTION_UINT64, "seed", 0, "N", "seed of the random choice (default: from the clock, printed)", &s->seed, 0, 0,
+         NULL, &s->has_seed},
+        {OPTION_LIST, "logit-bias", 0, "ID:V", "add V to the logit of token ID; repeatable", &s->biases, 0, 0, NULL,
+         NULL}};
     memcpy(rows, filled, sizeof filled);
 }
 
@@ -154,19 +185,27 @@ static qn_status parse_bias(const char *text, uint32_t *out_id, float *out_value
 }
 
 qn_status sampling_collect(const sampling_options *s, uint32_t n_tokens, sampler_options *out, error_context *err) {
-    *out = (sampler_options){.temperature = (float)s->temperature, .top_k = s->top_k, .top_p = (float)s->top_p, .min_p = (float)s->min_p,
-                             .repeat_penalty = (float)s->repeat_penalty, .repeat_last = s->repeat_last, .seed = s->seed};
+    *out = (sampler_options){.temperature = (float)s->temperature,
+                             .top_k = s->top_k,
+                             .top_p = (float)s->top_p,
+                             .min_p = (float)s->min_p,
+                             .repeat_penalty = (float)s->repeat_penalty,
+                             .repeat_last = s->repeat_last,
+                             .seed = s->seed};
     for (uint32_t i = 0; i < s->biases.n_items; i++) {
-        QN_TRY(parse_bias(s->biases.items[i], &out->biases[i].id, &out->biases[i].value, err), err, "reading the options");
+        QN_TRY(parse_bias(s->biases.items[i], &out->biases[i].id, &out->biases[i].value, err), err,
+               "reading the options");
         if (out->biases[i].id >= n_tokens) {
-            return FAIL(err, QN_BAD_INPUT, "--logit-bias %s: the vocabulary has %u tokens", s->biases.items[i], n_tokens);
+            return FAIL(err, QN_BAD_INPUT, "--logit-bias %s: the vocabulary has %u tokens", s->biases.items[i],
+                        n_tokens);
         }
         out->n_biases = i + 1;
     }
     if (s->temperature > 0.0 && !s->has_seed) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        out->seed = ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) & 0xFFFFFFFFu; /* short enough to type again */
+        out->seed = ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) &
+                    0xFFFFFFFFu; /* short enough to type again */
         log_line(QN_LOG_INFO, "seed %llu", (unsigned long long)out->seed);
     }
     return QN_OK;

@@ -32,7 +32,8 @@ typedef struct engine {
     double load_seconds;    /* file to ready session */
 } engine;
 
-/* Opens the model, chooses the backend, plans, prints memory and the line that says what runs where. The error is in c->err. */
+/* Opens the model, chooses the backend, plans, prints memory and the line that says what runs where. The error is in
+ * c->err. */
 qn_status engine_open(command_context *c, const char *path, const engine_options *options, engine *out);
 void engine_close(engine *e);
 

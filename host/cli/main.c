@@ -10,8 +10,8 @@
 #include "cli/command.h"
 #include "common/crc32c.h"
 
-const command *const commands[] = {&command_convert, &command_verify, &command_inspect, &command_run, &command_chat, &command_tokenize,
-                                   &command_backends, &command_bench, NULL};
+const command *const commands[] = {&command_convert,  &command_verify,   &command_inspect, &command_run, &command_chat,
+                                   &command_tokenize, &command_backends, &command_bench,   NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;
@@ -34,8 +34,8 @@ static int print_version(void) {
     qn_machine machine;
     error_context err = {0};
     const bool is_known = machine_detect(&machine, &err) == QN_OK;
-    printf("quoin %s\nabi %d.%d\nbuild %s\ncpu %s\n", command_version_text(), QN_ABI_MAJOR, QN_ABI_MINOR, host_build_id(),
-           is_known ? machine_describe_features(&machine, features, sizeof features) : "unknown");
+    printf("quoin %s\nabi %d.%d\nbuild %s\ncpu %s\n", command_version_text(), QN_ABI_MAJOR, QN_ABI_MINOR,
+           host_build_id(), is_known ? machine_describe_features(&machine, features, sizeof features) : "unknown");
     return EXIT_DONE;
 }
 

@@ -90,8 +90,10 @@ static qn_status set_integer(const option *o, const char *value, const char *whe
     const bool is_number = value[0] >= '0' && value[0] <= '9' && *end == '\0' && errno == 0;
     if (!is_number || (o->kind == OPTION_UINT && ((double)number < o->least || (double)number > o->most))) {
         return o->kind == OPTION_UINT
-                   ? FAIL(err, QN_BAD_INPUT, "%s%s %s: must be a whole number from %.0f to %.0f", where, o->name, value, o->least, o->most)
-                   : FAIL(err, QN_BAD_INPUT, "%s%s %s: must be a whole number from 0 to 18446744073709551615", where, o->name, value);
+                   ? FAIL(err, QN_BAD_INPUT, "%s%s %s: must be a whole number from %.0f to %.0f", where, o->name, value,
+                          o->least, o->most)
+                   : FAIL(err, QN_BAD_INPUT, "%s%s %s: must be a whole number from 0 to 18446744073709551615", where,
+                          o->name, value);
     }
     if (o->kind == OPTION_UINT) {
         *(uint32_t *)o->target = (uint32_t)number;
@@ -109,7 +111,8 @@ static qn_status set_float(const option *o, const char *value, const char *where
         return FAIL(err, QN_BAD_INPUT, "%s%s %s: use a point, not a comma, in numbers", where, o->name, value);
     }
     if (end == value || *end != '\0' || !isfinite(number) || number < o->least || number > o->most) {
-        return FAIL(err, QN_BAD_INPUT, "%s%s %s: must be a number from %g to %g", where, o->name, value, o->least, o->most);
+        return FAIL(err, QN_BAD_INPUT, "%s%s %s: must be a number from %g to %g", where, o->name, value, o->least,
+                    o->most);
     }
     *(double *)o->target = number;
     return QN_OK;
@@ -182,12 +185,15 @@ static qn_status refuse_unknown(const option *const *tables, uint32_t n_tables, 
 }
 
 /* One option at argv[*at], and its value from the same or the next argument. */
-static qn_status parse_one(const option *const *tables, uint32_t n_tables, int argc, char *const *argv, int *at, error_context *err) {
+static qn_status parse_one(const option *const *tables, uint32_t n_tables, int argc, char *const *argv, int *at,
+                           error_context *err) {
     const char *text = argv[*at];
     const bool is_long = text[1] == '-';
     const char *equals = is_long ? strchr(text, '=') : NULL;
     const size_t length = equals != NULL ? (size_t)(equals - text) - 2 : strlen(text) - 2;
-    const option *o = is_long ? options_find(tables, n_tables, text + 2, length) : text[2] == '\0' ? find_letter(tables, n_tables, text[1]) : NULL;
+    const option *o = is_long           ? options_find(tables, n_tables, text + 2, length)
+                      : text[2] == '\0' ? find_letter(tables, n_tables, text[1])
+                                        : NULL;
     if (o == NULL) {
         return refuse_unknown(tables, n_tables, text, err);
     }
@@ -205,8 +211,8 @@ static qn_status parse_one(const option *const *tables, uint32_t n_tables, int a
     return option_set(o, value, "--", err);
 }
 
-qn_status options_parse(const option *const *tables, uint32_t n_tables, int argc, char *const *argv, arguments *out_arguments,
-                        error_context *err) {
+qn_status options_parse(const option *const *tables, uint32_t n_tables, int argc, char *const *argv,
+                        arguments *out_arguments, error_context *err) {
     bool is_ended = false;
     out_arguments->n_items = 0;
     for (int at = 0; at < argc; at++) {
@@ -230,9 +236,10 @@ qn_status options_parse(const option *const *tables, uint32_t n_tables, int argc
 void options_print_help(const option *table) {
     for (const option *o = table; o->kind != OPTION_END; o++) {
         char left[64];
-        const int n = snprintf(left, sizeof left, "  %c%c%s --%s", o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
-                               o->letter != 0 ? "," : " ", o->name);
-        snprintf(left + n, sizeof left - (size_t)n, "%s%s", o->metavar != NULL ? " " : "", o->metavar != NULL ? o->metavar : "");
+        const int n = snprintf(left, sizeof left, "  %c%c%s --%s", o->letter != 0 ? '-' : ' ',
+                               o->letter != 0 ? o->letter : ' ', o->letter != 0 ? "," : " ", o->name);
+        snprintf(left + n, sizeof left - (size_t)n, "%s%s", o->metavar != NULL ? " " : "",
+                 o->metavar != NULL ? o->metavar : "");
         printf("%-31s %s\n", left, o->help);
     }
 }

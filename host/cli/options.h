@@ -1,8 +1,8 @@
 /* options.h — command-line options as tables: parsing, ranges, help and "did you mean".
  *
- * A command describes its options once; parsing, `--help`, completion and the configuration file all read that table. Accepted
- * forms: --name value, --name=value, -x value, flags without value, `--` ends options. Numbers are read in the C locale whatever
- * the user's locale is; a comma as decimal point is refused with those words.
+ * A command describes its options once; parsing, `--help`, completion and the configuration file all read that table.
+ * Accepted forms: --name value, --name=value, -x value, flags without value, `--` ends options. Numbers are read in the
+ * C locale whatever the user's locale is; a comma as decimal point is refused with those words.
  *
  * Threading: one thread at a time.
  * Memory:    values point into argv.
@@ -42,9 +42,10 @@ typedef struct arguments {
     uint32_t n_items;
 } arguments;
 
-/* Parses argv[0..argc) against `tables` ([n_tables] arrays that end with OPTION_END). QN_BAD_INPUT names the option and the value. */
-qn_status options_parse(const option *const *tables, uint32_t n_tables, int argc, char *const *argv, arguments *out_arguments,
-                        error_context *err);
+/* Parses argv[0..argc) against `tables` ([n_tables] arrays that end with OPTION_END). QN_BAD_INPUT names the option and
+ * the value. */
+qn_status options_parse(const option *const *tables, uint32_t n_tables, int argc, char *const *argv,
+                        arguments *out_arguments, error_context *err);
 
 /* Sets one option from text, as the configuration file does. `where` is put before the message. */
 qn_status option_set(const option *o, const char *value, const char *where, error_context *err);
@@ -52,7 +53,8 @@ qn_status option_set(const option *o, const char *value, const char *where, erro
 /* The option with this long name, or null. */
 const option *options_find(const option *const *tables, uint32_t n_tables, const char *name, size_t length);
 
-/* The candidate with the fewest edits from `word`, or null when none is near. `next` gives candidates until it answers null. */
+/* The candidate with the fewest edits from `word`, or null when none is near. `next` gives candidates until it answers
+ * null. */
 typedef const char *next_candidate_fn(void *ctx);
 const char *nearest_word(const char *word, next_candidate_fn *next, void *ctx);
 

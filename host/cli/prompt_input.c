@@ -15,23 +15,32 @@ void prompt_options_init(prompt_options *p, option rows[PROMPT_OPTION_ROWS]) {
     memset(p, 0, sizeof *p);
     const option filled[PROMPT_OPTION_ROWS] = {
         {OPTION_STRING, "prompt", 'p', "TEXT", "the prompt", &p->text, 0, 0, NULL, NULL},
-        {OPTION_STRING, "prompt-file", 'f', "FILE", "the prompt is the content of FILE, every byte of it; - is standard input", &p->file, 0, 0, NULL, NULL},
-        {OPTION_STRING, "prompt-tokens", 0, "IDS", "the prompt as token ids: 1,403,407; nothing is added", &p->tokens, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "special", 0, NULL, "the prompt may spell control tokens such as <|im_end|>", &p->is_special, 0, 0, NULL, NULL},
+        {OPTION_STRING, "prompt-file", 'f', "FILE",
+         "the prompt is the content of FILE, every byte of it; - is standard input", &p->file, 0, 0, NULL, NULL},
+        {OPTION_STRING, "prompt-tokens", 0, "IDS", "the prompt as token ids: 1,403,407; nothing is added", &p->tokens,
+         0, 0, NULL, NULL},
+        {OPTION_FLAG, "special", 0, NULL, "the prompt may spell control tokens such as <|im_end|>", &p->is_special, 0,
+         0, NULL, NULL},
         {OPTION_FLAG, "no-bos", 0, NULL, "do not put the BOS token first", &p->no_bos, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "chat", 0, NULL, "wrap the prompt as one user turn of the model's chat template", &p->is_chat, 0, 0, NULL, NULL},
-        {OPTION_STRING, "template", 0, "NAME", "with --chat: the template family, when the model's own is not recognised", &p->family, 0, 0, NULL, NULL},
-        {OPTION_STRING, "system", 0, "TEXT", "with --chat: what the assistant is told first", &p->system, 0, 0, NULL, NULL}};
+        {OPTION_FLAG, "chat", 0, NULL, "wrap the prompt as one user turn of the model's chat template", &p->is_chat, 0,
+         0, NULL, NULL},
+        {OPTION_STRING, "template", 0, "NAME",
+         "with --chat: the template family, when the model's own is not recognised", &p->family, 0, 0, NULL, NULL},
+        {OPTION_STRING, "system", 0, "TEXT", "with --chat: what the assistant is told first", &p->system, 0, 0, NULL,
+         NULL}};
     memcpy(rows, filled, sizeof filled);
 }
 
 qn_status prompt_check_options(const prompt_options *p, error_context *err) {
     const int n_sources = (p->text != NULL) + (p->file != NULL) + (p->tokens != NULL);
     if (n_sources != 1) {
-        return FAIL(err, QN_BAD_INPUT, "give exactly one of --prompt TEXT, --prompt-file FILE and --prompt-tokens IDS; %d were given", n_sources);
+        return FAIL(err, QN_BAD_INPUT,
+                    "give exactly one of --prompt TEXT, --prompt-file FILE and --prompt-tokens IDS; %d were given",
+                    n_sources);
     }
     if (p->is_chat && (p->tokens != NULL || p->is_special || p->no_bos)) {
-        return FAIL(err, QN_BAD_INPUT, "--chat takes text as a user's words: it does not go with --prompt-tokens, --special or --no-bos");
+        return FAIL(err, QN_BAD_INPUT,
+                    "--chat takes text as a user's words: it does not go with --prompt-tokens, --special or --no-bos");
     }
     if (!p->is_chat && (p->family != NULL || p->system != NULL)) {
         return FAIL(err, QN_BAD_INPUT, "--template and --system need --chat");
@@ -89,7 +98,8 @@ qn_status prompt_parse_tokens(const char *text, token_list *out, error_context *
             id = id * 10 + (uint64_t)(*at++ - '0');
         }
         if (at == begin || id >= UINT32_MAX || (*at != ',' && *at != '\0')) {
-            return FAIL(err, QN_BAD_INPUT, "--prompt-tokens: column %zu: ids are whole numbers with commas between, such as 1,403,407",
+            return FAIL(err, QN_BAD_INPUT,
+                        "--prompt-tokens: column %zu: ids are whole numbers with commas between, such as 1,403,407",
                         (size_t)(at - text) + 1);
         }
         QN_TRY(token_list_push(out, (uint32_t)id, err), err, "reading --prompt-tokens");
@@ -97,12 +107,14 @@ qn_status prompt_parse_tokens(const char *text, token_list *out, error_context *
     return QN_OK;
 }
 
-static qn_status encode_chat(const prompt_options *p, const model *m, const char *text, prompt_input *out, error_context *err) {
+static qn_status encode_chat(const prompt_options *p, const model *m, const char *text, prompt_input *out,
+                             error_context *err) {
     chat_template form;
     chat_message messages[2];
     size_t n = 0;
-    QN_TRY(p->family != NULL ? chat_template_by_name(p->family, &form, err) : chat_template_recognise(m->chat_template, &form, err), err,
-           "choosing the chat template");
+    QN_TRY(p->family != NULL ? chat_template_by_name(p->family, &form, err)
+                             : chat_template_recognise(m->chat_template, &form, err),
+           err, "choosing the chat template");
     if (p->system != NULL) {
         messages[n++] = (chat_message){CHAT_SYSTEM, p->system, strlen(p->system)};
     }

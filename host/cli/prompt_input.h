@@ -1,5 +1,5 @@
-/* prompt_input.h — where a prompt comes from and how it becomes token ids: text, file, standard input or ids; with or without a
- * chat template.
+/* prompt_input.h — where a prompt comes from and how it becomes token ids: text, file, standard input or ids; with or
+ * without a chat template.
  *
  * Threading: one thread at a time.
  * Memory:    prompt_free frees what prompt_read made.

@@ -228,22 +228,14 @@ static void look_at_keys(survey *s) {
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-static bool is_llama_role(p64_role role) {
-    return role <= P64_ROLE_OUTPUT_NORM;
-}
-
 /* Tensors that a llama graph would pass over. They are stored, but alone nothing says what they are for. */
 static void look_at_tensors(survey *s) {
     const gguf_file *file = s->source->file;
     for (uint64_t i = 0; i < file->n_tensors; i++) {
         const fmt_str name = file->tensors[i].name;
-        uint32_t layer;
-        const p64_role role = p64_role_of_gguf_name(name.data, name.size, s->source->source.hparams.n_layer, &layer);
-        if (is_llama_role(role)) {
-            continue;
+        if (!p64_is_llama_name(name.data, name.size, s->source->source.hparams.n_layer)) {
+            tell(s, name, "a tensor that a llama model does not have", true);
         }
-        const bool is_factors = has_beginning(name, "rope_freqs.") || has_beginning(name, "rope_factors_");
-        tell(s, name, is_factors ? "RoPE frequency factors" : "a tensor that a llama model does not have", true);
     }
 }
 

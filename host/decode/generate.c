@@ -107,13 +107,14 @@ static qn_status decode(loop *l, error_context *err) {
             l->result->reason = STOP_CANCELLED;
             return QN_OK;
         }
+        if (l->result->n_generated >= budget) {
+            continue; /* the last token's successor is not wanted: it is not computed, and the budget is the reason */
+        }
         if (session_length(l->s) == l->s->p->n_ctx) {
             l->result->reason = STOP_CONTEXT;
             return QN_OK;
         }
-        if (l->result->n_generated < budget) { /* the last token's successor is not wanted: do not compute it */
-            QN_TRY(session_append(l->s, &id, 1, err), err, "decoding token %u", l->result->n_generated);
-        }
+        QN_TRY(session_append(l->s, &id, 1, err), err, "decoding token %u", l->result->n_generated);
     }
 }
 
@@ -143,7 +144,8 @@ qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32
     loop l = {.s = s, .chooser = chooser, .options = options, .result = out_result, .begin = clock_seconds()};
     *out_result = (generate_result){.reason = STOP_ERROR, .stop_token = TOKEN_NONE};
     if (n == 0) {
-        return FAIL(err, QN_BAD_INPUT, "the prompt is empty and the tokenizer adds no BOS: there is nothing to continue; give a prompt");
+        return FAIL(err, QN_BAD_INPUT,
+                    "the prompt is empty and the tokenizer adds no BOS: there is nothing to continue; give a prompt");
     }
     detokenizer_init(&l.text, s->p->m->tok, options->show_special, options->at_start);
     l.room_bytes = detokenizer_room(s->p->m->tok);

@@ -1,7 +1,7 @@
 /* generate.h — the loop from a prompt to an answer: prefill, choose, append, stop, stream.
  *
- * What ends it, in the order of testing: cancel, deadline, a stop token (not printed), the budget, the context. The reason is always
- * told. Text is handed out as soon as it is complete UTF-8.
+ * What ends it, in the order of testing: cancel, deadline, a stop token (not printed), the budget, the context. The
+ * reason is always told. Text is handed out as soon as it is complete UTF-8.
  *
  * Threading: one thread at a time per session; `cancel` may be set from anywhere, a signal handler too.
  * Memory:    everything is allocated before the first token; the loop itself allocates nothing.
@@ -39,8 +39,8 @@ typedef struct generate_event {
     uint32_t n_top;
 } generate_event;
 
-/* Called for each generated token that is no stop token, and once more with id TOKEN_NONE for what the detokenizer held back.
- * False ends the generation (the output is closed, say) with STOP_CANCELLED. */
+/* Called for each generated token that is no stop token, and once more with id TOKEN_NONE for what the detokenizer held
+ * back. False ends the generation (the output is closed, say) with STOP_CANCELLED. */
 typedef bool generate_fn(void *ctx, const generate_event *event);
 
 typedef struct generate_options {
@@ -64,8 +64,8 @@ typedef struct generate_result {
     double sample_seconds;   /* part of decode_seconds */
 } generate_result;
 
-/* Appends the prompt and generates. On failure *out_result still tells how far it came; QN_CANCELLED and deadlines are no failures but
- * reasons. ids: [n], at least one. */
+/* Appends the prompt and generates. On failure *out_result still tells how far it came; QN_CANCELLED and deadlines are
+ * no failures but reasons. ids: [n], at least one. */
 qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32_t n, const generate_options *options,
                        generate_result *out_result, error_context *err);
 

@@ -36,29 +36,40 @@ static uint32_t make_spans(kv_group *group, uint32_t first, uint32_t count) {
     return head < count ? 2 : 1;
 }
 
+static void note_written(kv_cells *kv, uint32_t end) {
+    kv->written = end > kv->written ? end : kv->written;
+}
+
 void kv_cells_place(kv_cells *kv, uint32_t n_tokens) {
+    note_written(kv, kv->length + n_tokens); /* a step that fails half-way has overwritten cells all the same */
     for (uint32_t g = 0; g < kv->n_groups; g++) {
         kv_group *group = &kv->groups[g];
         for (uint32_t t = 0; t < n_tokens; t++) {
             group->cell_of_token[t] = (kv->length + t) % group->cells;
         }
-        const uint32_t seen_by_first = group->window > 0 && kv->length + 1 > group->window ? kv->length + 1 - group->window : 0;
+        const uint32_t seen_by_first = group->window > 0 && kv->length + 1 > group->window
+                                           ? kv->length + 1 - group->window
+                                           : 0;
         const uint32_t n_spans = make_spans(group, seen_by_first, kv->length + n_tokens - seen_by_first);
         kv->span_at[g][0] = 0;
         kv->span_at[g][1] = n_spans;
-        kv->placements[g] = (qn_placement){.size = sizeof(qn_placement), .n_spans = n_spans, .cells = group->cell_of_token,
-                                           .spans = group->spans, .span_at = kv->span_at[g]};
+        kv->placements[g] = (qn_placement){.size = sizeof(qn_placement),
+                                           .n_spans = n_spans,
+                                           .cells = group->cell_of_token,
+                                           .spans = group->spans,
+                                           .span_at = kv->span_at[g]};
     }
 }
 
 void kv_cells_commit(kv_cells *kv, uint32_t n_tokens) {
     kv->length += n_tokens;
+    note_written(kv, kv->length);
 }
 
 uint32_t kv_cells_truncate(kv_cells *kv, uint32_t length) {
     for (uint32_t g = 0; g < kv->n_groups && length < kv->length; g++) {
         const kv_group *group = &kv->groups[g];
-        const uint32_t oldest_kept = kv->length > group->cells ? kv->length - group->cells : 0;
+        const uint32_t oldest_kept = kv->written > group->cells ? kv->written - group->cells : 0;
         const uint32_t oldest_needed = group->window > 0 && length + 1 > group->window ? length + 1 - group->window : 0;
         if (oldest_needed < oldest_kept) {
             length = 0;
@@ -66,6 +77,9 @@ uint32_t kv_cells_truncate(kv_cells *kv, uint32_t length) {
     }
     if (length < kv->length) {
         kv->length = length;
+    }
+    if (kv->length == 0) {
+        kv->written = 0; /* nothing is kept that could have been overwritten */
     }
     return kv->length;
 }

@@ -1,6 +1,8 @@
-/* kv_cells.h — where the K and V of each position live: the host's placement of one sequence in the cell groups of a plan.
+/* kv_cells.h — where the K and V of each position live: the host's placement of one sequence in the cell groups of a
+ * plan.
  *
- * Three words that are never mixed: *cells* is capacity, a *span* is placement, *length* is how many positions are valid.
+ * Three words that are never mixed: *cells* is capacity, a *span* is placement, *length* is how many positions are
+ * valid.
  *
  *   full group      cell = position
  *   windowed group  cell = position mod cells: old positions are overwritten once nobody can see them
@@ -27,6 +29,7 @@ typedef struct kv_group {
 typedef struct kv_cells {
     uint32_t n_groups;
     uint32_t length;  /* valid positions: 0..length - 1 */
+    uint32_t written; /* one past the highest position that was ever placed: what a ring has overwritten follows from it */
     kv_group groups[DECODER_MAX_GROUPS];
     qn_placement placements[DECODER_MAX_GROUPS];
     uint32_t span_at[DECODER_MAX_GROUPS][2];
@@ -42,8 +45,8 @@ void kv_cells_place(kv_cells *kv, uint32_t n_tokens);
 /* The step succeeded: these positions are valid now. */
 void kv_cells_commit(kv_cells *kv, uint32_t n_tokens);
 
-/* Forgets positions from `length` on. Returns the length that is really valid afterwards: `length`, or 0 when a windowed group has
- * already overwritten what the next position would need to see. */
+/* Forgets positions from `length` on. Returns the length that is really valid afterwards: `length`, or 0 when a
+ * windowed group has already overwritten what the next position would need to see. */
 uint32_t kv_cells_truncate(kv_cells *kv, uint32_t length);
 
 #endif

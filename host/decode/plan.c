@@ -12,10 +12,12 @@
 #include "model/weight_check.h"
 
 #define DEFAULT_CHUNK 512u
-/* Windowed layers keep this many cells more than window + chunk, so that short roll-backs (chat edits) need no new prefill. */
+/* Windowed layers keep this many cells more than window + chunk, so that short roll-backs (chat edits) need no new
+ * prefill. */
 #define WINDOW_SLACK 64u
 
-qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, const qn_error *plugin_error, error_context *err) {
+qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, const qn_error *plugin_error,
+                            error_context *err) {
     char where[96] = "";
     if (plugin_error->op != QN_NO_OP && plugin_error->op < p->dec->program->n_ops) {
         const qn_op *op = qn_program_op(p->dec->program, plugin_error->op);
@@ -33,7 +35,9 @@ qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, co
 static void set_limits(plan *p, const plan_options *options) {
     const uint32_t chunk = options->max_chunk > 0 ? options->max_chunk : DEFAULT_CHUNK;
     p->n_ctx = options->n_ctx;
-    p->limits = (qn_limits){.size = sizeof p->limits, .max_tokens = chunk < p->n_ctx ? chunk : p->n_ctx, .max_sequences = 1,
+    p->limits = (qn_limits){.size = sizeof p->limits,
+                            .max_tokens = chunk < p->n_ctx ? chunk : p->n_ctx,
+                            .max_sequences = 1,
                             .n_groups = p->dec->n_groups};
     p->limits.max_outputs = options->max_outputs > 0 ? options->max_outputs : 1;
     if (p->limits.max_outputs > p->limits.max_tokens) {
@@ -61,7 +65,7 @@ static qn_status check_ops(plan *p, const qn_compile_options *compile, error_con
     if (status < 0) {
         status = plan_plugin_error(p, "check", status, &plugin_error, err);
     }
-    for (uint32_t i = 0; i < program->n_ops && status == QN_OK; i++) {
+    for (uint32_t i = 0; i < program->n_ops && status >= 0; i++) {
         p->n_emulated += verdicts[i].verdict == QN_VERDICT_EMULATED;
         if (verdicts[i].verdict == QN_VERDICT_NO) {
             plugin_error.op = i;
@@ -70,7 +74,7 @@ static qn_status check_ops(plan *p, const qn_compile_options *compile, error_con
         }
     }
     free(verdicts);
-    return status;
+    return status < 0 ? status : QN_OK;
 }
 
 const char *plan_numeric_name(uint32_t numeric) {
@@ -92,7 +96,9 @@ static qn_status check_memory(const plan *p, error_context *err) {
     }
     const uint64_t available = machine_available_memory();
     if (needed > available) {
-        return FAIL(err, QN_NO_HOST_MEM, "does not fit: needs %.1f MiB beside the mapped file, %.1f MiB are free; use a smaller --ctx (now %u) or a smaller model",
+        return FAIL(err, QN_NO_HOST_MEM,
+                    "does not fit: needs %.1f MiB beside the mapped file, %.1f MiB are free; use a smaller --ctx (now "
+                    "%u) or a smaller model",
                     (double)needed / 1048576.0, (double)available / 1048576.0, p->n_ctx);
     }
     return QN_OK;
@@ -124,8 +130,13 @@ static qn_status bind_all(plan *p, error_context *err) {
     }
     for (uint32_t i = 0; i < d->n_weights; i++) {
         const weight_binding *w = &d->weights[i];
-        weights[i] = (qn_weight){.size = sizeof *weights, .buffer = w->buffer, .flags = QN_WEIGHT_BORROW, .fd = p->m->file.fd,
-                                 .data = w->tensor->data, .bytes = w->tensor->bytes, .fd_offset = w->tensor->at,
+        weights[i] = (qn_weight){.size = sizeof *weights,
+                                 .buffer = w->buffer,
+                                 .flags = QN_WEIGHT_BORROW,
+                                 .fd = p->m->file.fd,
+                                 .data = w->tensor->data,
+                                 .bytes = w->tensor->bytes,
+                                 .fd_offset = w->tensor->at,
                                  .first_element = w->first_element};
         if (w->values != NULL) {
             weights[i].fd = -1;
@@ -136,10 +147,10 @@ static qn_status bind_all(plan *p, error_context *err) {
     }
     qn_status status = p->on->plugin->bind_weights(p->prog, weights, sizeof *weights, d->n_weights, &plugin_error);
     free(weights);
-    if (status == QN_OK) {
+    if (status >= 0) {
         status = p->on->plugin->seal(p->prog, &plugin_error);
     }
-    return status == QN_OK ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
+    return status >= 0 ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
 }
 
 static qn_status make_plan(plan *p, const plan_options *options, error_context *err) {
@@ -147,14 +158,19 @@ static qn_status make_plan(plan *p, const plan_options *options, error_context *
     QN_TRY(decoder_build(p->m, &build_options, &p->dec, err), err, "building the decode program");
     set_limits(p, options);
     const uint32_t any = QN_NUMERIC_F32ACC | QN_NUMERIC_F16ACC | QN_NUMERIC_ACT8;
-    const qn_compile_options compile = {.size = sizeof compile, .flags = QN_COMPILE_DETERMINISTIC | options->compile_flags,
+    const qn_compile_options compile = {.size = sizeof compile,
+                                        .flags = QN_COMPILE_DETERMINISTIC | options->compile_flags,
                                         .numeric = options->numeric != 0 ? options->numeric : any};
     QN_TRY(check_ops(p, &compile, err), err, "asking backend %s about the model", p->on->spec.name);
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
     p->memory.size = sizeof p->memory;
-    qn_status status = p->on->plugin->plan(p->on->device, p->dec->program, &p->limits, &compile, &p->memory, &plugin_error);
+    qn_status status = p->on->plugin->plan(p->on->device, p->dec->program, &p->limits, &compile, &p->memory,
+                                           &plugin_error);
     if (status < 0) {
         return plan_plugin_error(p, "plan", status, &plugin_error, err);
+    }
+    if (options->on_memory != NULL) {
+        options->on_memory(options->ctx, p);
     }
     QN_TRY(check_memory(p, err), err, "planning memory");
     status = p->on->plugin->compile(p->on->device, p->dec->program, &p->limits, &compile, &p->prog, &plugin_error);
@@ -165,7 +181,8 @@ static qn_status make_plan(plan *p, const plan_options *options, error_context *
     return bind_all(p, err);
 }
 
-qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan, error_context *err) {
+qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan,
+                      error_context *err) {
     plan *p = calloc(1, sizeof *p);
     if (p == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "out of memory for the plan");

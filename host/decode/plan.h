@@ -13,6 +13,10 @@
 #include "model/decoder.h"
 #include "model/model.h"
 
+/* Told what memory a plan will take, before it is taken and even when it is then refused. */
+struct plan;
+typedef void plan_memory_fn(void *ctx, const struct plan *p);
+
 typedef struct plan_options {
     uint32_t n_ctx;        /* positions of one session; >= 1 */
     uint32_t max_chunk;    /* tokens of one prefill step; 0 = 512, never more than n_ctx */
@@ -20,8 +24,11 @@ typedef struct plan_options {
     uint32_t numeric;      /* mask of QN_NUMERIC_*; 0 = any */
     qn_format state_format; /* of the KV cache: QN_FORMAT_F16, QN_FORMAT_BF16 or QN_FORMAT_F32 (its number is 0) */
     uint32_t compile_flags; /* QN_COMPILE_* */
-    team *check_with;      /* not null: check the tensors that are bound, with this team, before they are (--integrity lazy) */
+    team *check_with;      /* not null: check the tensors that are bound, with this team, before they are bound
+                              (--integrity lazy) */
     bool check_values;     /* and look for NaN and infinity in them */
+    plan_memory_fn *on_memory; /* may be null */
+    void *ctx;
 } plan_options;
 
 typedef struct plan {
@@ -35,8 +42,11 @@ typedef struct plan {
     uint32_t n_emulated;    /* ops that the plugin runs slowly */
 } plan;
 
-/* Builds, checks, predicts memory (QN_NO_HOST_MEM with asked and free bytes when it cannot fit), compiles and binds. */
-qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan, error_context *err);
+/* Builds, checks, predicts memory (QN_NO_HOST_MEM with asked and free bytes when it cannot fit), compiles and binds.
+ * QN_BAD_FILE when the model lacks a tensor or has one that does not fit; QN_UNSUPPORTED, naming the op, when the backend
+ * cannot run one; whatever the plugin answers otherwise. *out_plan is untouched on error. */
+qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan,
+                      error_context *err);
 void plan_destroy(plan *p);
 
 /* "f32acc", "f16acc", "act8". Static. */
@@ -46,6 +56,7 @@ const char *plan_numeric_name(uint32_t numeric);
 uint64_t plan_total_bytes(const plan *p);
 
 /* Turns a plugin's refusal into the host's error: "backend cpu: op 12 (matmul, layer 3): NO_HOST_MEM: text". */
-qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, const qn_error *plugin_error, error_context *err);
+qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, const qn_error *plugin_error,
+                            error_context *err);
 
 #endif

@@ -61,7 +61,8 @@ static void add_up(const plan *p, const uint64_t *nanoseconds, profile_table *ta
     qsort(table->rows, table->n_rows, sizeof *table->rows, compare_rows);
 }
 
-static qn_status run_measured(session *s, const qn_profile *clock, uint64_t *nanoseconds, uint32_t n_ops, error_context *err) {
+static qn_status run_measured(session *s, const qn_profile *clock, uint64_t *nanoseconds, uint32_t n_ops,
+                              error_context *err) {
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
     qn_status status = clock->enable(s->handle, 1, &plugin_error);
     if (status < 0) {
@@ -107,8 +108,8 @@ json_t *profile_to_json(const profile_table *table) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < table->n_rows; i++) {
         const profile_row *row = &table->rows[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:f}", "op", row->label, "kernel", row->kernel, "count", (int)row->n_ops,
-                                              "us_per_token", row->microseconds));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:f}", "op", row->label, "kernel", row->kernel, "count",
+                                              (int)row->n_ops, "us_per_token", row->microseconds));
     }
     return list;
 }
@@ -118,9 +119,11 @@ bool profile_print(const profile_table *table, bool all, bool (*write)(const cha
     bool is_written = true;
     for (uint32_t i = 0; i < table->n_rows && (all || i == 0) && is_written; i++) {
         const profile_row *row = &table->rows[i];
-        const double share = table->total_microseconds > 0 ? 100.0 * row->microseconds / table->total_microseconds : 0.0;
-        const int n = snprintf(line, sizeof line, "%s %8.1f us a token (%4.1f %%) in %u x %s [%s]\n", all ? "op      " : "slowest ",
-                               row->microseconds, share, row->n_ops, row->label, row->kernel);
+        const double share = table->total_microseconds > 0 ? 100.0 * row->microseconds / table->total_microseconds
+                                                           : 0.0;
+        const int n = snprintf(line, sizeof line, "%s %8.1f us a token (%4.1f %%) in %u x %s [%s]\n",
+                               all ? "op      " : "slowest ", row->microseconds, share, row->n_ops, row->label,
+                               row->kernel);
         is_written = write(line, (size_t)n);
     }
     return is_written;

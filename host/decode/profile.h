@@ -27,7 +27,8 @@ typedef struct profile_table {
     double total_microseconds;
 } profile_table;
 
-/* Decodes a few tokens with the plugin's clock on. A plugin without the extension gives an empty table, which is no error. */
+/* Decodes a few tokens with the plugin's clock on. A plugin without the extension gives an empty table, which is no
+ * error. */
 qn_status profile_decode(session *s, profile_table *out, error_context *err);
 void profile_free(profile_table *table);
 

@@ -10,7 +10,8 @@
 #define DEFAULT_REPEAT_LAST 64u
 
 sampler_options sampler_defaults(void) {
-    return (sampler_options){.temperature = 0.0f, .top_p = 1.0f, .repeat_penalty = 1.0f, .repeat_last = DEFAULT_REPEAT_LAST};
+    return (sampler_options){
+        .temperature = 0.0f, .top_p = 1.0f, .repeat_penalty = 1.0f, .repeat_last = DEFAULT_REPEAT_LAST};
 }
 
 /* SplitMix64: spreads a seed of few bits over the whole state. */
@@ -41,22 +42,25 @@ static qn_status check_options(const sampler_options *o, uint32_t n_tokens, erro
     } checks[] = {{"--temp", o->temperature, o->temperature >= 0.0f && o->temperature <= 100.0f, "0 to 100"},
                   {"--top-p", o->top_p, o->top_p >= 0.0f && o->top_p <= 1.0f, "0 to 1"},
                   {"--min-p", o->min_p, o->min_p >= 0.0f && o->min_p < 1.0f, "0 to below 1"},
-                  {"--repeat-penalty", o->repeat_penalty, o->repeat_penalty > 0.0f && o->repeat_penalty <= 100.0f, "above 0, at most 100"}};
+                  {"--repeat-penalty", o->repeat_penalty, o->repeat_penalty > 0.0f && o->repeat_penalty <= 100.0f,
+                   "above 0, at most 100"}};
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         if (!checks[i].is_good) {
-            return FAIL(err, QN_BAD_INPUT, "%s %g: the range is %s", checks[i].name, (double)checks[i].value, checks[i].range);
+            return FAIL(err, QN_BAD_INPUT, "%s %g: the range is %s", checks[i].name, (double)checks[i].value,
+                        checks[i].range);
         }
     }
     for (uint32_t i = 0; i < o->n_biases; i++) {
         if (o->biases[i].id >= n_tokens || isnan(o->biases[i].value)) {
-            return FAIL(err, QN_BAD_INPUT, "--logit-bias %u:%g: the id must be below %u and the value a number", o->biases[i].id,
-                        (double)o->biases[i].value, n_tokens);
+            return FAIL(err, QN_BAD_INPUT, "--logit-bias %u:%g: the id must be below %u and the value a number",
+                        o->biases[i].id, (double)o->biases[i].value, n_tokens);
         }
     }
     return QN_OK;
 }
 
-qn_status sampler_create(const sampler_options *options, uint32_t n_vocab, uint32_t n_tokens, sampler *out, error_context *err) {
+qn_status sampler_create(const sampler_options *options, uint32_t n_vocab, uint32_t n_tokens, sampler *out,
+                         error_context *err) {
     QN_TRY(check_options(options, n_tokens, err), err, "checking the sampling options");
     memset(out, 0, sizeof *out);
     out->options = *options;
@@ -66,7 +70,8 @@ qn_status sampler_create(const sampler_options *options, uint32_t n_vocab, uint3
     out->random[0] = spread_seed(&seed);
     out->random[1] = spread_seed(&seed);
     out->candidates = calloc(n_vocab, sizeof *out->candidates);
-    return out->candidates != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory for sampling over %u tokens", n_vocab);
+    return out->candidates != NULL ? QN_OK
+                                   : FAIL(err, QN_NO_HOST_MEM, "out of memory for sampling over %u tokens", n_vocab);
 }
 
 void sampler_destroy(sampler *s) {
@@ -178,7 +183,8 @@ static uint32_t cut_candidates(sampler *s, uint32_t n) {
         total += (double)c[i].value;
     }
     uint32_t n_kept = 0;
-    while (n_kept < n && (n_kept == 0 || (kept < (double)s->options.top_p * total && c[n_kept].value >= s->options.min_p))) {
+    while (n_kept < n &&
+           (n_kept == 0 || (kept < (double)s->options.top_p * total && c[n_kept].value >= s->options.min_p))) {
         kept += (double)c[n_kept++].value; /* min-p compares with the best, whose value is 1 here */
     }
     return n_kept;
@@ -199,20 +205,23 @@ static uint32_t draw_candidate(sampler *s, uint32_t n) {
     return s->candidates[n - 1].id;
 }
 
-qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id, error_context *err) {
+qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id,
+                         error_context *err) {
     apply_biases(s, logits);
     apply_penalty(s, logits, recent, n_recent);
     if (s->options.temperature == 0.0f || s->options.top_k == 1) {
         const uint32_t best = find_greatest(logits, s->n_tokens);
         if (best == s->n_tokens) {
-            return FAIL(err, QN_CORRUPT, "none of the %u logits is a finite number; the weights or the backend are broken", s->n_tokens);
+            return FAIL(err, QN_CORRUPT,
+                        "none of the %u logits is a finite number; the weights or the backend are broken", s->n_tokens);
         }
         *out_id = best;
         return QN_OK;
     }
     const uint32_t n = collect_best(s, logits, s->options.top_k);
     if (n == 0) {
-        return FAIL(err, QN_CORRUPT, "none of the %u logits is a finite number; the weights or the backend are broken", s->n_tokens);
+        return FAIL(err, QN_CORRUPT, "none of the %u logits is a finite number; the weights or the backend are broken",
+                    s->n_tokens);
     }
     *out_id = draw_candidate(s, cut_candidates(s, n));
     return QN_OK;
@@ -229,7 +238,8 @@ uint32_t sampler_top(sampler *s, const float *logits, uint32_t k, sampler_candid
         total += isfinite(logits[id]) ? exp((double)logits[id] - greatest) : 0.0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        out[i] = (sampler_candidate){(float)((double)s->candidates[i].value - greatest - log(total)), s->candidates[i].id};
+        out[i] = (sampler_candidate){(float)((double)s->candidates[i].value - greatest - log(total)),
+                                     s->candidates[i].id};
     }
     return n;
 }

@@ -1,7 +1,8 @@
 /* sampler.h — from a row of logits to one token id.
  *
- * Order: logit bias → repetition penalty → (temperature 0: the greatest, lowest id on ties) → top-k → temperature → top-p → min-p →
- * draw. The same seed and settings give the same ids whatever the number of threads, because nothing here depends on them.
+ * Order: logit bias → repetition penalty → (temperature 0: the greatest, lowest id on ties) → top-k → temperature →
+ * top-p → min-p → draw. The same seed and settings give the same ids whatever the number of threads, because nothing
+ * here depends on them.
  *
  * Threading: one thread at a time per sampler.
  * Memory:    one array of candidates allocated at creation; sampling allocates nothing.
@@ -46,14 +47,17 @@ typedef struct sampler {
 sampler_options sampler_defaults(void);
 
 /* QN_BAD_INPUT names the option, the value and the range. */
-qn_status sampler_create(const sampler_options *options, uint32_t n_vocab, uint32_t n_tokens, sampler *out, error_context *err);
+qn_status sampler_create(const sampler_options *options, uint32_t n_vocab, uint32_t n_tokens, sampler *out,
+                         error_context *err);
 void sampler_destroy(sampler *s);
 
-/* Chooses from logits[n_vocab] (changed in place by bias and penalty). `recent` are the last n_recent ids, for the penalty.
- * QN_CORRUPT when no logit is a finite number: an id is then never invented. */
-qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id, error_context *err);
+/* Chooses from logits[n_vocab] (changed in place by bias and penalty). `recent` are the last n_recent ids, for the
+ * penalty. QN_CORRUPT when no logit is a finite number: an id is then never invented. */
+qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id,
+                         error_context *err);
 
-/* The k most likely ids with natural-log probabilities, best first, from untouched logits; returns how many were written. */
+/* The k most likely ids with natural-log probabilities, best first, from untouched logits; returns how many were
+ * written. */
 uint32_t sampler_top(sampler *s, const float *logits, uint32_t k, sampler_candidate *out);
 
 #endif

@@ -59,12 +59,15 @@ static qn_status check_input(const session *s, const uint32_t *ids, uint32_t n, 
         return FAIL(err, s->failure, "this session failed before and cannot go on");
     }
     if (n > s->p->n_ctx - s->kv.length) {
-        return FAIL(err, QN_LIMIT, "%u tokens do not fit: %u of %u positions of the context are used; raise --ctx or shorten the prompt", n,
-                    s->kv.length, s->p->n_ctx);
+        return FAIL(
+            err, QN_LIMIT,
+            "%u tokens do not fit: %u of %u positions of the context are used; raise --ctx or shorten the prompt", n,
+            s->kv.length, s->p->n_ctx);
     }
     for (uint32_t i = 0; i < n; i++) {
         if (ids[i] >= n_vocab) {
-            return FAIL(err, QN_BAD_INPUT, "token id %u at index %u is outside the vocabulary of %u", ids[i], i, n_vocab);
+            return FAIL(err, QN_BAD_INPUT, "token id %u at index %u is outside the vocabulary of %u", ids[i], i,
+                        n_vocab);
         }
     }
     return QN_OK;
@@ -83,11 +86,19 @@ static qn_status run_step(session *s, const uint32_t *ids, uint32_t n, uint32_t 
     }
     kv_cells_place(&s->kv, n);
     const uint64_t logits_bytes = (uint64_t)n_rows * s->p->m->hparams.n_vocab * sizeof(float);
-    const qn_binding bindings[] = {{d->ids, 0, s->history + begin, (uint64_t)n * 4}, {d->rows, 0, s->rows, (uint64_t)n_rows * 4},
+    const qn_binding bindings[] = {{d->ids, 0, s->history + begin, (uint64_t)n * 4},
+                                   {d->rows, 0, s->rows, (uint64_t)n_rows * 4},
                                    {d->logits, 0, s->logits, logits_bytes}};
-    const qn_step step = {.size = sizeof step, .n_tokens = n, .n_outputs = n_rows, .n_sequences = 1, .positions = s->positions,
-                          .placements = s->kv.placements, .placement_stride = sizeof s->kv.placements[0], .bindings = bindings,
-                          .binding_stride = sizeof bindings[0], .n_bindings = sizeof bindings / sizeof bindings[0]};
+    const qn_step step = {.size = sizeof step,
+                          .n_tokens = n,
+                          .n_outputs = n_rows,
+                          .n_sequences = 1,
+                          .positions = s->positions,
+                          .placements = s->kv.placements,
+                          .placement_stride = sizeof s->kv.placements[0],
+                          .bindings = bindings,
+                          .binding_stride = sizeof bindings[0],
+                          .n_bindings = sizeof bindings / sizeof bindings[0]};
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
     s->n_logits = 0;
     const qn_status status = s->p->on->plugin->step(s->handle, &step, &plugin_error);
@@ -119,8 +130,8 @@ qn_status session_append(session *s, const uint32_t *ids, uint32_t n, error_cont
 
 qn_status session_append_rows(session *s, const uint32_t *ids, uint32_t n, uint32_t n_rows, error_context *err) {
     if (n == 0 || n > s->p->limits.max_tokens || n_rows > n || n_rows > s->p->limits.max_outputs) {
-        return FAIL(err, QN_BAD_ARG, "%u tokens with %u rows of logits: the plan allows %u and %u", n, n_rows, s->p->limits.max_tokens,
-                    s->p->limits.max_outputs);
+        return FAIL(err, QN_BAD_ARG, "%u tokens with %u rows of logits: the plan allows %u and %u", n, n_rows,
+                    s->p->limits.max_tokens, s->p->limits.max_outputs);
     }
     QN_TRY(check_input(s, ids, n, err), err, "appending %u tokens", n);
     return run_step(s, ids, n, n_rows, err);

@@ -2,8 +2,8 @@
  *
  * Threading: one thread at a time per session; several sessions of one plan may run concurrently.
  * Memory:    borrows the plan. History, logits and placement are allocated at creation; a step allocates nothing.
- * Errors:    after CANCELLED or TIMEOUT the session stands where it stood before the step. After any other failed step it is
- *            failed: every later call answers the same code.
+ * Errors:    after CANCELLED or TIMEOUT the session stands where it stood before the step. After any other failed
+ *            step it is failed: every later call answers the same code.
  */
 #ifndef HOST_SESSION_H
 #define HOST_SESSION_H
@@ -29,12 +29,12 @@ qn_status session_create(plan *p, session **out_session, error_context *err);
 void session_destroy(session *s);
 
 /* Appends `n` token ids (chunked as the plan's limits say) and leaves the logits of the last one in s->logits.
- * QN_LIMIT when the context would overflow: the text has count, what is used, and the limit. QN_BAD_INPUT for an id outside
- * the vocabulary. QN_CANCELLED keeps the chunks that were finished. */
+ * QN_LIMIT when the context would overflow: the text has count, what is used, and the limit. QN_BAD_INPUT for an id
+ * outside the vocabulary. QN_CANCELLED keeps the chunks that were finished. */
 qn_status session_append(session *s, const uint32_t *ids, uint32_t n, error_context *err);
 
-/* The same, but logits of the last `n_rows` of the appended tokens are kept, oldest first; n must fit one chunk and n_rows the
- * plan's max_outputs. */
+/* The same, but logits of the last `n_rows` of the appended tokens are kept, oldest first; n must fit one chunk and
+ * n_rows the plan's max_outputs. */
 qn_status session_append_rows(session *s, const uint32_t *ids, uint32_t n, uint32_t n_rows, error_context *err);
 
 /* Forgets positions from `length` on; returns the length that is valid afterwards (see kv_cells_truncate). */

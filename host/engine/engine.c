@@ -1,4 +1,5 @@
-/* engine.c — the public API over the rooms of the host: it copies size-first structs in, translates errors out, and nothing else. */
+/* engine.c — the public API over the rooms of the host: it copies size-first structs in, translates errors out, and
+ * nothing else. */
 #include <quoin/engine.h>
 
 #include <stdio.h>
@@ -46,7 +47,8 @@ static int32_t copy_options(void *own, uint32_t own_bytes, const void *theirs, e
         return QN_OK;
     }
     const qn_status status = qn_copy_in(own, own_bytes, sizeof(uint32_t), theirs);
-    return status == QN_OK ? QN_OK : FAIL(err, status, "an option struct has a wrong size: set .size = sizeof the struct");
+    return status == QN_OK ? QN_OK
+                           : FAIL(err, status, "an option struct has a wrong size: set .size = sizeof the struct");
 }
 
 /* Gives the error to the caller, as much of it as their struct has room for. */
@@ -69,12 +71,14 @@ static qn_status start_runtime(quoin_runtime *rt, const quoin_runtime_options *o
     bool was_named;
     const registry_options where = {.plugin_dirs = &o->plugin_dir, .n_plugin_dirs = o->plugin_dir != NULL};
     QN_TRY(machine_detect(&machine, err), err, "looking at the machine");
-    QN_TRY(team_create(o->n_threads > 0 ? o->n_threads : machine.n_workers, &rt->workers, err), err, "starting threads");
+    QN_TRY(team_create(o->n_threads > 0 ? o->n_threads : machine.n_workers, &rt->workers, err), err,
+           "starting threads");
     host_services_init(&rt->services, &machine, rt->workers);
     registry_discover(&where, &rt->backends);
-    QN_TRY(backend_choose(&rt->backends, &rt->services, o->backend, &rt->on, &was_named, err), err, "choosing a backend");
-    snprintf(rt->description, sizeof rt->description, "%s %s | %s | %s | %u threads", rt->on.spec.name, rt->on.version, rt->on.info.name,
-             rt->on.info.driver, team_size(rt->workers));
+    QN_TRY(backend_choose(&rt->backends, &rt->services, o->backend, &rt->on, &was_named, err), err,
+           "choosing a backend");
+    snprintf(rt->description, sizeof rt->description, "%s %s | %s | %s | %u threads", rt->on.spec.name, rt->on.version,
+             rt->on.info.name, rt->on.info.driver, team_size(rt->workers));
     return QN_OK;
 }
 
@@ -84,7 +88,8 @@ int32_t quoin_runtime_create(const quoin_runtime_options *options, quoin_runtime
     qn_status status = copy_options(&own, sizeof own, options, &inner);
     quoin_runtime *rt = status == QN_OK ? calloc(1, sizeof *rt) : NULL;
     if (status == QN_OK) {
-        status = rt == NULL ? FAIL(&inner, QN_NO_HOST_MEM, "out of memory for a runtime") : start_runtime(rt, &own, &inner);
+        status = rt == NULL ? FAIL(&inner, QN_NO_HOST_MEM, "out of memory for a runtime")
+                            : start_runtime(rt, &own, &inner);
     }
     if (status < 0) {
         quoin_runtime_destroy(rt);
@@ -110,8 +115,8 @@ void quoin_cancel(quoin_runtime *runtime) {
     runtime->services.cancel = 1;
 }
 
-int32_t quoin_model_open(quoin_runtime *runtime, const char *path, const quoin_model_options *options, quoin_model **out_model,
-                         quoin_error *err) {
+int32_t quoin_model_open(quoin_runtime *runtime, const char *path, const quoin_model_options *options,
+                         quoin_model **out_model, quoin_error *err) {
     error_context inner = {0};
     quoin_model_options own;
     qn_status status = copy_options(&own, sizeof own, options, &inner);
@@ -148,8 +153,8 @@ uint32_t quoin_model_vocabulary_size(const quoin_model *of) {
     return tokenizer_size(of->m->tok);
 }
 
-int32_t quoin_tokenize(const quoin_model *of, const char *text, size_t text_bytes, int add_special, int parse_special, uint32_t *ids,
-                       size_t room, size_t *out_count, quoin_error *err) {
+int32_t quoin_tokenize(const quoin_model *of, const char *text, size_t text_bytes, int add_special, int parse_special,
+                       uint32_t *ids, size_t room, size_t *out_count, quoin_error *err) {
     error_context inner = {0};
     token_list list = {0};
     const uint32_t flags = (add_special ? ENCODE_ADD_BOS : 0) | (parse_special ? ENCODE_SPECIAL : 0);
@@ -166,10 +171,13 @@ size_t quoin_token_bytes(const quoin_model *of, uint32_t id, char *bytes, size_t
     return tokenizer_token_bytes(of->m->tok, id, true, bytes, room);
 }
 
-static qn_status choose_plan(const quoin_model *owner, const quoin_session_options *o, plan_options *out, error_context *err) {
+static qn_status choose_plan(const quoin_model *owner, const quoin_session_options *o, plan_options *out,
+                             error_context *err) {
     const uint32_t trained = owner->m->hparams.n_ctx_train;
     const char *numeric = o->numeric != NULL ? o->numeric : "auto", *kv = o->kv != NULL ? o->kv : "f16";
-    *out = (plan_options){.n_ctx = o->n_ctx > 0 ? o->n_ctx : trained > 0 && trained < DEFAULT_CTX ? trained : DEFAULT_CTX};
+    *out = (plan_options){.n_ctx = o->n_ctx > 0                           ? o->n_ctx
+                                   : trained > 0 && trained < DEFAULT_CTX ? trained
+                                                                          : DEFAULT_CTX};
     if (strcmp(numeric, "f32acc") == 0) {
         out->numeric = QN_NUMERIC_F32ACC;
     } else if (strcmp(numeric, "act8") == 0) {
@@ -189,12 +197,14 @@ static qn_status choose_plan(const quoin_model *owner, const quoin_session_optio
     return QN_OK;
 }
 
-int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *options, quoin_session **out_session, quoin_error *err) {
+int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *options, quoin_session **out_session,
+                             quoin_error *err) {
     error_context inner = {0};
     quoin_session_options own;
     plan_options settings;
     quoin_session *made = calloc(1, sizeof *made);
-    qn_status status = made == NULL ? FAIL(&inner, QN_NO_HOST_MEM, "out of memory for a session") : copy_options(&own, sizeof own, options, &inner);
+    qn_status status = made == NULL ? FAIL(&inner, QN_NO_HOST_MEM, "out of memory for a session")
+                                    : copy_options(&own, sizeof own, options, &inner);
     if (status == QN_OK) {
         status = choose_plan(owner, &own, &settings, &inner);
     }
@@ -223,8 +233,9 @@ void quoin_session_destroy(quoin_session *destroyed) {
 
 int32_t quoin_session_append(quoin_session *to, const uint32_t *ids, size_t n_ids, quoin_error *err) {
     error_context inner = {0};
-    const qn_status status = n_ids > UINT32_MAX ? FAIL(&inner, QN_LIMIT, "%zu tokens are more than any context has", n_ids)
-                                                : session_append(to->s, ids, (uint32_t)n_ids, &inner);
+    const qn_status status = n_ids > UINT32_MAX
+                                 ? FAIL(&inner, QN_LIMIT, "%zu tokens are more than any context has", n_ids)
+                                 : session_append(to->s, ids, (uint32_t)n_ids, &inner);
     return give_error(&inner, status, err);
 }
 
@@ -248,7 +259,8 @@ typedef struct text_relay {
 
 static bool relay_text(void *ctx, const generate_event *event) {
     const text_relay *relay = ctx;
-    return relay->on_text == NULL || event->text_bytes == 0 || (*relay->on_text)(relay->ctx, event->text, event->text_bytes) != 0;
+    return relay->on_text == NULL || event->text_bytes == 0 ||
+           (*relay->on_text)(relay->ctx, event->text, event->text_bytes) != 0;
 }
 
 static sampler_options make_sampling(const quoin_generate_options *o) {
@@ -272,8 +284,8 @@ static void give_result(const generate_result *from, quoin_generate_result *to) 
     }
 }
 
-int32_t quoin_generate(quoin_session *with, const uint32_t *ids, size_t n_ids, const quoin_generate_options *options, quoin_text_fn on_text,
-                       void *ctx, quoin_generate_result *out_result, quoin_error *err) {
+int32_t quoin_generate(quoin_session *with, const uint32_t *ids, size_t n_ids, const quoin_generate_options *options,
+                       quoin_text_fn on_text, void *ctx, quoin_generate_result *out_result, quoin_error *err) {
     error_context inner = {0};
     quoin_generate_options own;
     generate_result result = {0};
@@ -288,8 +300,11 @@ int32_t quoin_generate(quoin_session *with, const uint32_t *ids, size_t n_ids, c
     }
     if (status == QN_OK) {
         text_relay relay = {on_text != NULL ? &on_text : NULL, ctx};
-        generate_options settings = {.max_tokens = own.max_tokens > 0 ? own.max_tokens : DEFAULT_BUDGET, .deadline_ms = own.deadline_ms,
-                                     .cancel = &services->cancel, .on_token = relay_text, .ctx = &relay};
+        generate_options settings = {.max_tokens = own.max_tokens > 0 ? own.max_tokens : DEFAULT_BUDGET,
+                                     .deadline_ms = own.deadline_ms,
+                                     .cancel = &services->cancel,
+                                     .on_token = relay_text,
+                                     .ctx = &relay};
         settings.n_stops = model_stop_ids(m, settings.stops, GENERATE_MAX_STOPS);
         services->cancel = 0;
         status = generate_run(with->s, &chooser, ids, (uint32_t)n_ids, &settings, &result, &inner);
@@ -299,12 +314,14 @@ int32_t quoin_generate(quoin_session *with, const uint32_t *ids, size_t n_ids, c
     return give_error(&inner, status, err);
 }
 
-int32_t quoin_generate_text(quoin_session *with, const char *text, size_t text_bytes, const quoin_generate_options *options,
-                            quoin_text_fn on_text, void *ctx, quoin_generate_result *out_result, quoin_error *err) {
+int32_t quoin_generate_text(quoin_session *with, const char *text, size_t text_bytes,
+                            const quoin_generate_options *options, quoin_text_fn on_text, void *ctx,
+                            quoin_generate_result *out_result, quoin_error *err) {
     error_context inner = {0};
     token_list ids = {0};
     qn_status status = tokenizer_encode(with->owner->m->tok, text, text_bytes, ENCODE_ADD_BOS, &ids, &inner);
-    status = status < 0 ? give_error(&inner, status, err) : quoin_generate(with, ids.ids, ids.count, options, on_text, ctx, out_result, err);
+    status = status < 0 ? give_error(&inner, status, err)
+                        : quoin_generate(with, ids.ids, ids.count, options, on_text, ctx, out_result, err);
     token_list_free(&ids);
     return status;
 }

@@ -69,14 +69,15 @@ static const model_tensor *require_tensor(build *s, const char *name, uint64_t w
     const model_tensor *tensor = model_find(s->m, name);
     const uint32_t rank = height == 1 ? 1 : 2;
     if (tensor == NULL) {
-        s->status = FAIL(s->err, QN_BAD_FILE, "%s: tensor %s is missing; a %s model with %u layers needs it", s->m->file.path, name,
-                         s->arch->name, s->h->n_layer);
+        s->status = FAIL(s->err, QN_BAD_FILE, "%s: tensor %s is missing; a %s model with %u layers needs it",
+                         s->m->file.path, name, s->arch->name, s->h->n_layer);
         return NULL;
     }
     if (tensor->rank != rank || tensor->dims[0] != width || tensor->dims[1] != height) {
         char got[NAME_SIZE], wanted[NAME_SIZE];
         s->status = FAIL(s->err, QN_BAD_FILE, "%s: tensor %s is %s, wanted %s", s->m->file.path, name,
-                         print_shape(tensor->rank, tensor->dims, got), print_shape(rank, (const uint64_t[]){width, height}, wanted));
+                         print_shape(tensor->rank, tensor->dims, got),
+                         print_shape(rank, (const uint64_t[]){width, height}, wanted));
         return NULL;
     }
     s->status = model_check_type(s->m, tensor, s->err);
@@ -84,7 +85,8 @@ static const model_tensor *require_tensor(build *s, const char *name, uint64_t w
 }
 
 /* Weight buffer of rows [first_row, first_row + height) of a tensor with `all_rows` rows. */
-static uint32_t add_rows(build *s, const char *name, uint64_t width, uint64_t first_row, uint64_t height, uint64_t all_rows) {
+static uint32_t add_rows(build *s, const char *name, uint64_t width, uint64_t first_row, uint64_t height,
+                         uint64_t all_rows) {
     const model_tensor *tensor = require_tensor(s, name, width, all_rows);
     if (tensor == NULL) {
         return PROGRAM_NO_BUFFER;
@@ -139,7 +141,8 @@ static uint32_t project(build *s, uint32_t x, const char *suffix, uint64_t first
     snprintf(weight_suffix, sizeof weight_suffix, "%s.weight", suffix);
     snprintf(bias_suffix, sizeof bias_suffix, "%s.bias", suffix);
     const uint32_t weight = s->arch->has_fused_qkv
-                                ? add_rows(s, layer_name(s, "attn_qkv.weight", name), s->h->n_embd, first_row, height, all_rows)
+                                ? add_rows(s, layer_name(s, "attn_qkv.weight", name), s->h->n_embd, first_row, height,
+                                           all_rows)
                                 : add_matrix(s, layer_name(s, weight_suffix, name), s->h->n_embd, height);
     const uint32_t bias = add_optional_vector(s, layer_name(s, bias_suffix, name), height, s->arch->needs_qkv_bias);
     return program_matmul(&s->b, weight, x, bias);
@@ -153,23 +156,32 @@ static uint32_t head_norm(build *s, uint32_t x, const char *suffix) {
     return program_rms_norm(&s->b, x, add_vector(s, layer_name(s, suffix, name), s->h->head_dim), s->h->rms_epsilon);
 }
 
-/* Factor buffer of this model, or none: llama3 scaling has one, longrope two for short and long contexts. */
+/* Factor buffer of this model, or none: llama3 scaling has one, longrope two for short and long contexts. Files of
+ * Phi-3 bring the two without saying longrope, so the tensors decide. */
 static uint32_t add_rope_factors(build *s) {
+    static const char long_name[] = "rope_factors_long.weight", short_name[] = "rope_factors_short.weight";
     const uint64_t width = s->h->n_rot / 2;
-    if (s->h->scaling == ROPE_SCALING_LONGROPE) {
-        return add_vector(s, s->options->n_ctx > s->h->n_ctx_orig ? "rope_factors_long.weight" : "rope_factors_short.weight", width);
+    if (s->h->scaling == ROPE_SCALING_LONGROPE || has_tensor(s, long_name) || has_tensor(s, short_name)) {
+        return add_vector(s, s->options->n_ctx > s->h->n_ctx_orig ? long_name : short_name, width);
     }
     return add_optional_vector(s, "rope_freqs.weight", width, false);
 }
 
 static qn_rope_attrs make_rope_attrs(const build *s, uint32_t n_head, bool is_windowed) {
     const hparams *h = s->h;
-    const bool is_plain = is_windowed && h->rope_base_window != h->rope_base; /* windowed layers of their own base are not scaled */
-    return (qn_rope_attrs){.size = sizeof(qn_rope_attrs), .n_head = n_head, .head_dim = h->head_dim, .n_rot = h->n_rot,
-                           .pairing = s->arch->pairing, .n_ctx_orig = h->n_ctx_orig,
+    const bool is_plain = is_windowed && h->is_window_unscaled;
+    return (qn_rope_attrs){.size = sizeof(qn_rope_attrs),
+                           .n_head = n_head,
+                           .head_dim = h->head_dim,
+                           .n_rot = h->n_rot,
+                           .pairing = s->arch->pairing,
+                           .n_ctx_orig = h->n_ctx_orig,
                            .base = is_windowed ? h->rope_base_window : h->rope_base,
-                           .freq_scale = is_plain ? 1.0f : 1.0f / h->rope_factor, .ext_factor = is_plain ? 0.0f : h->yarn_ext_factor,
-                           .attn_factor = h->rope_attn_factor, .beta_fast = h->yarn_beta_fast, .beta_slow = h->yarn_beta_slow};
+                           .freq_scale = is_plain ? 1.0f : 1.0f / h->rope_factor,
+                           .ext_factor = is_plain ? 0.0f : h->yarn_ext_factor,
+                           .attn_factor = h->rope_attn_factor,
+                           .beta_fast = h->yarn_beta_fast,
+                           .beta_slow = h->yarn_beta_slow};
 }
 
 static uint32_t rotate(build *s, uint32_t x, uint32_t factors, uint32_t n_head) {
@@ -191,18 +203,26 @@ static uint32_t attention_part(build *s, uint32_t x, uint32_t factors) {
     const uint64_t v_rows = (uint64_t)h->n_head_kv * h->value_dim;
     char name[NAME_SIZE];
     const uint32_t normed = norm(s, x, "attn_norm.weight");
-    const uint32_t q = rotate(s, head_norm(s, project(s, normed, "attn_q", 0, q_rows), "attn_q_norm.weight"), factors, h->n_head);
-    const uint32_t k = rotate(s, head_norm(s, project(s, normed, "attn_k", q_rows, k_rows), "attn_k_norm.weight"), factors, h->n_head_kv);
+    const uint32_t q = rotate(s, head_norm(s, project(s, normed, "attn_q", 0, q_rows), "attn_q_norm.weight"), factors,
+                              h->n_head);
+    const uint32_t k = rotate(s, head_norm(s, project(s, normed, "attn_k", q_rows, k_rows), "attn_k_norm.weight"),
+                              factors, h->n_head_kv);
     const uint32_t v = project(s, normed, "attn_v", q_rows + k_rows, v_rows);
     const uint32_t k_state = add_state(s, "cache_k", k_rows, group);
     const uint32_t v_state = add_state(s, "cache_v", v_rows, group);
     program_state_write(&s->b, k, k_state);
     program_state_write(&s->b, v, v_state);
-    const qn_attention_attrs attrs = {.size = sizeof attrs, .n_head = h->n_head, .n_kv_head = h->n_head_kv, .head_dim = h->head_dim,
-                                      .value_dim = h->value_dim, .window = is_windowed ? h->window : 0, .scale = h->attn_scale,
+    const qn_attention_attrs attrs = {.size = sizeof attrs,
+                                      .n_head = h->n_head,
+                                      .n_kv_head = h->n_head_kv,
+                                      .head_dim = h->head_dim,
+                                      .value_dim = h->value_dim,
+                                      .window = is_windowed ? h->window : 0,
+                                      .scale = h->attn_scale,
                                       .softcap = h->attn_softcap};
     const uint32_t mixed = program_attention(&s->b, q, k_state, v_state, &attrs);
-    const uint32_t weight = add_matrix(s, layer_name(s, "attn_output.weight", name), (uint64_t)h->n_head * h->value_dim, h->n_embd);
+    const uint32_t weight = add_matrix(s, layer_name(s, "attn_output.weight", name), (uint64_t)h->n_head * h->value_dim,
+                                       h->n_embd);
     const uint32_t bias = add_optional_vector(s, layer_name(s, "attn_output.bias", name), h->n_embd, false);
     const uint32_t out = program_matmul(&s->b, weight, mixed, bias);
     return s->arch->has_post_norms ? norm(s, out, "post_attention_norm.weight") : out;
@@ -218,8 +238,10 @@ static uint32_t feed_forward_part(build *s, uint32_t x) {
         gate = program_matmul(&s->b, add_rows(s, name, n_embd, 0, n_ff, 2 * n_ff), normed, PROGRAM_NO_BUFFER);
         up = program_matmul(&s->b, add_rows(s, name, n_embd, n_ff, n_ff, 2 * n_ff), normed, PROGRAM_NO_BUFFER);
     } else {
-        gate = program_matmul(&s->b, add_matrix(s, layer_name(s, "ffn_gate.weight", name), n_embd, n_ff), normed, PROGRAM_NO_BUFFER);
-        up = program_matmul(&s->b, add_matrix(s, layer_name(s, "ffn_up.weight", name), n_embd, n_ff), normed, PROGRAM_NO_BUFFER);
+        gate = program_matmul(&s->b, add_matrix(s, layer_name(s, "ffn_gate.weight", name), n_embd, n_ff), normed,
+                              PROGRAM_NO_BUFFER);
+        up = program_matmul(&s->b, add_matrix(s, layer_name(s, "ffn_up.weight", name), n_embd, n_ff), normed,
+                            PROGRAM_NO_BUFFER);
     }
     const uint32_t gated = program_gated(&s->b, gate, up, s->arch->activation);
     const uint32_t down = add_matrix(s, layer_name(s, "ffn_down.weight", name), n_ff, n_embd);
@@ -227,14 +249,19 @@ static uint32_t feed_forward_part(build *s, uint32_t x) {
     return s->arch->has_post_norms ? norm(s, out, "post_ffw_norm.weight") : out;
 }
 
+/* One group of cells for the full layers and one for the windowed ones; a model of one kind has one group. */
 static void add_groups(build *s) {
-    s->d->group_window[0] = s->h->window > 0 && s->h->window_pattern == 0 ? s->h->window : 0;
-    program_cell_group(&s->b, s->d->group_window[0]);
-    s->d->n_groups = 1;
-    if (s->h->window > 0 && s->h->window_pattern != 0) {
-        s->d->group_window[1] = s->h->window;
+    uint32_t n_windowed = 0;
+    for (uint32_t layer = 0; layer < s->h->n_layer; layer++) {
+        n_windowed += hparams_is_windowed(s->h, layer);
+    }
+    if (n_windowed < s->h->n_layer) {
+        program_cell_group(&s->b, 0);
+        s->d->group_window[s->d->n_groups++] = 0;
+    }
+    if (n_windowed > 0) {
         program_cell_group(&s->b, s->h->window);
-        s->d->n_groups = 2;
+        s->d->group_window[s->d->n_groups++] = s->h->window;
     }
 }
 
@@ -256,9 +283,11 @@ static void build_program(build *s) {
         x = program_add(&s->b, x, feed_forward_part(s, x));
         program_end_layer(&s->b);
     }
-    x = program_select_rows(&s->b, x, s->d->rows); /* only the rows that somebody wants go through the large output matrix */
+    x = program_select_rows(&s->b, x,
+                            s->d->rows); /* only the rows that somebody wants go through the large output matrix */
     x = program_rms_norm(&s->b, x, add_vector(s, "output_norm.weight", h->n_embd), h->rms_epsilon);
-    const uint32_t head = has_tensor(s, "output.weight") ? add_matrix(s, "output.weight", h->n_embd, h->n_vocab) : table;
+    const uint32_t head = has_tensor(s, "output.weight") ? add_matrix(s, "output.weight", h->n_embd, h->n_vocab)
+                                                         : table;
     x = program_matmul(&s->b, head, x, PROGRAM_NO_BUFFER);
     if (h->final_softcap > 0.0f) {
         x = program_softcap(&s->b, x, h->final_softcap);
@@ -270,7 +299,9 @@ static void build_program(build *s) {
 qn_status decoder_build(const model *m, const decoder_options *options, decoder **out_decoder, error_context *err) {
     build s = {.m = m, .h = &m->hparams, .arch = m->arch, .options = options, .err = err, .status = QN_OK};
     if (m->arch == NULL) {
-        return FAIL(err, QN_BAD_FILE, "%s: holds a vocabulary but no weights; it can be inspected and used to tokenize, not to run", m->file.path);
+        return FAIL(err, QN_BAD_FILE,
+                    "%s: holds a vocabulary but no weights; it can be inspected and used to tokenize, not to run",
+                    m->file.path);
     }
     s.d = calloc(1, sizeof *s.d);
     if (s.d == NULL) {

@@ -1,7 +1,9 @@
-/* decoder.h — from a model to the decode program that a plugin compiles: buffers, ops, and which tensor fills which buffer.
+/* decoder.h — from a model to the decode program that a plugin compiles: buffers, ops, and which tensor fills which
+ * buffer.
  *
- *   ids ─ embed ─┬─ norm ─ q,k,v ─ (head norm) ─ rope ─ write k,v ─ attention ─ output ─┬─ norm ─ gate,up ─ gated ─ down ─┐ … ─ norm ─ logits
- *                └──────────────────────── residual sum ────────────────────────────────┴───────── residual sum ──────────┘
+ *   ids ─ embed ─┬─ norm ─ q,k,v ─ (head norm) ─ rope ─ write k,v ─ attention ─ output ─┬─ norm ─ gate,up ─ gated ─
+ * down ─┐ … ─ norm ─ logits └──────────────────────── residual sum ────────────────────────────────┴───────── residual
+ * sum ──────────┘
  *
  * Threading: building is one thread's work; the result is immutable.
  * Memory:    owned by the decoder; it borrows the model, which must outlive it.
@@ -39,8 +41,8 @@ typedef struct decoder_options {
     uint32_t n_ctx;         /* decides between the factor sets of longrope models */
 } decoder_options;
 
-/* Checks that every tensor that the architecture needs is there with the right shape and a type that can be run; the first
- * missing or misshapen one is named with what was wanted. */
+/* Checks that every tensor that the architecture needs is there with the right shape and a type that can be run; the
+ * first missing or misshapen one is named with what was wanted. */
 qn_status decoder_build(const model *m, const decoder_options *options, decoder **out_decoder, error_context *err);
 void decoder_destroy(decoder *d);
 

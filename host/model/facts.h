@@ -1,7 +1,8 @@
 /* facts.h — the key/value facts of a model, whatever file holds them.
  *
- * Keys are GGUF's ("llama.block_count", "tokenizer.ggml.model"). A source answers FACT_FOUND, FACT_ABSENT, or FACT_WRONG when
- * the key is there with a type or value that cannot be what was asked for; the error then names key, value and place.
+ * Keys are GGUF's ("llama.block_count", "tokenizer.ggml.model"). A source answers FACT_FOUND, FACT_ABSENT, or
+ * FACT_WRONG when the key is there with a type or value that cannot be what was asked for; the error then names key,
+ * value and place.
  *
  * Threading: immutable after it was made; thread-safe.
  * Memory:    strings point into the source.

@@ -1,4 +1,5 @@
-/* facts_gguf.h — the keys of an opened GGUF file as facts; and the few that a P64 alone can give when an architecture is assumed.
+/* facts_gguf.h — the keys of an opened GGUF file as facts; and the few that a P64 alone can give when an architecture
+ * is assumed.
  *
  * Threading: thread-safe.
  * Memory:    the facts borrow the file (and `path`), which must outlive them.
@@ -12,8 +13,8 @@
 
 void facts_from_gguf(const gguf_file *file, const char *path, facts *out);
 
-/* Hyper-parameters of a P64 under the key names of `arch`; epsilon 1e-5 and every other thing as decisions for a container without
- * companion say. Feed-forward width comes from the tensors. */
+/* Hyper-parameters of a P64 under the key names of `arch`; epsilon 1e-5 and every other thing as decisions for a
+ * container without companion say. Feed-forward width comes from the tensors. */
 typedef struct p64_facts {
     const p64_file *file;
     const char *arch; /* static */

@@ -21,12 +21,17 @@ static const char *suffix_of(const p64_facts *source, const char *key) {
 static fact_result get_uint(const facts *f, const char *key, uint64_t *out, error_context *err) {
     const p64_facts *source = f->ctx;
     const p64_hparams *h = &source->file->hparams;
-    const p64_key keys[] = {{"block_count", h->n_layer}, {"embedding_length", h->n_embd}, {"attention.head_count", h->n_head},
-                            {"attention.head_count_kv", h->n_kv_head}, {"feed_forward_length", source->n_ff},
-                            {"attention.key_length", h->head_dim}, {"attention.sliding_window", h->sliding_window}};
+    const p64_key keys[] = {{"block_count", h->n_layer},
+                            {"embedding_length", h->n_embd},
+                            {"attention.head_count", h->n_head},
+                            {"attention.head_count_kv", h->n_kv_head},
+                            {"feed_forward_length", source->n_ff},
+                            {"attention.key_length", h->head_dim},
+                            {"attention.sliding_window", h->sliding_window}};
     const char *suffix = suffix_of(source, key);
     if (suffix != NULL && strcmp(suffix, "feed_forward_length") == 0 && source->n_ff == 0) {
-        FAIL(err, QN_BAD_FILE, "%s: tensor blk.0.ffn_up.weight is missing; its rows tell how wide the feed-forward part is", f->path);
+        FAIL(err, QN_BAD_FILE,
+             "%s: tensor blk.0.ffn_up.weight is missing; its rows tell how wide the feed-forward part is", f->path);
         return FACT_WRONG;
     }
     for (size_t i = 0; suffix != NULL && i < sizeof keys / sizeof keys[0]; i++) {

@@ -20,7 +20,10 @@ const char *model_format_name(model_format format) {
 
 static int compare_tensors(const void *a, const void *b) {
     const model_tensor *left = a, *right = b;
-    return left->hash < right->hash ? -1 : left->hash > right->hash ? 1 : left->at < right->at ? -1 : left->at > right->at;
+    return left->hash < right->hash   ? -1
+           : left->hash > right->hash ? 1
+           : left->at < right->at     ? -1
+                                      : left->at > right->at;
 }
 
 static uint64_t hash_name(const char *name) {
@@ -50,7 +53,9 @@ qn_status model_check_type(const model *m, const model_tensor *tensor, error_con
     if (info != NULL && info->can_decode) {
         return QN_OK;
     }
-    return FAIL(err, QN_BAD_FILE, "%s: tensor %.*s has type %s (%u), which this program keeps but cannot run; use a file with another quantisation",
+    return FAIL(err, QN_BAD_FILE,
+                "%s: tensor %.*s has type %s (%u), which this program keeps but cannot run; use a file with another "
+                "quantisation",
                 m->file.path, (int)(tensor->name.size < 256 ? tensor->name.size : 256), tensor->name.data,
                 info == NULL ? "unknown" : info->name, tensor->type);
 }
@@ -66,7 +71,9 @@ static qn_status allocate_tensors(model *m, uint64_t count, error_context *err) 
 
 static qn_status allocate_scratch(model *m, uint64_t bytes, error_context *err) {
     m->scratch = malloc(bytes > 0 ? (size_t)bytes : 1);
-    return m->scratch != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "%s: out of memory for an index of %" PRIu64 " bytes", m->file.path, bytes);
+    return m->scratch != NULL
+               ? QN_OK
+               : FAIL(err, QN_NO_HOST_MEM, "%s: out of memory for an index of %" PRIu64 " bytes", m->file.path, bytes);
 }
 
 static qn_status open_gguf(model *m, error_context *err) {
@@ -107,9 +114,15 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
     QN_TRY(allocate_tensors(m, m->p64.header.tensor_count, err), err, "opening %s", m->file.path);
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         const p64_tensor t = p64_get_tensor(&m->p64, i);
-        m->tensors[i] = (model_tensor){.name = t.name, .hash = t.source_name_hash & HASH_MASK, .type = t.dtype, .rank = t.rank,
-                                       .dims = {t.dims[0], t.dims[1], t.dims[2], t.dims[3]}, .data = t.blob.data,
-                                       .bytes = t.blob.size, .at = t.blob_offset, .index = i};
+        m->tensors[i] = (model_tensor){.name = t.name,
+                                       .hash = t.source_name_hash & HASH_MASK,
+                                       .type = t.dtype,
+                                       .rank = t.rank,
+                                       .dims = {t.dims[0], t.dims[1], t.dims[2], t.dims[3]},
+                                       .data = t.blob.data,
+                                       .bytes = t.blob.size,
+                                       .at = t.blob_offset,
+                                       .index = i};
     }
     return QN_OK;
 }
@@ -123,14 +136,18 @@ static qn_status refuse_unknown(const model *m, error_context *err) {
     if (span.size < 4) {
         snprintf(diag.text, sizeof diag.text, "has %" PRIu64 " bytes; no model is that short", span.size);
     } else if (span.size >= sizeof lfs - 1 && memcmp(b, lfs, sizeof lfs - 1) == 0) {
-        snprintf(diag.text, sizeof diag.text, "is a Git LFS pointer, a text of %" PRIu64 " bytes: the model itself was not downloaded; fetch it with git lfs pull",
+        snprintf(diag.text, sizeof diag.text,
+                 "is a Git LFS pointer, a text of %" PRIu64
+                 " bytes: the model itself was not downloaded; fetch it with git lfs pull",
                  span.size);
     } else {
         char text[5] = "";
         for (unsigned i = 0; i < 4; i++) {
             text[i] = b[i] >= 0x20 && b[i] < 0x7F ? (char)b[i] : '.';
         }
-        snprintf(diag.text, sizeof diag.text, "begins with %02x %02x %02x %02x (\"%s\"); a P64 begins with 70 36 34 00 (\"p64.\"), a GGUF with 47 47 55 46 (\"GGUF\")",
+        snprintf(diag.text, sizeof diag.text,
+                 "begins with %02x %02x %02x %02x (\"%s\"); a P64 begins with 70 36 34 00 (\"p64.\"), a GGUF with 47 "
+                 "47 55 46 (\"GGUF\")",
                  b[0], b[1], b[2], b[3], text);
     }
     return error_from_diag(err, FMT_BAD_FILE, &diag, m->file.path);
@@ -171,12 +188,14 @@ static qn_status find_arch(model *m, error_context *err) {
     char text[HPARAMS_ARCH_SIZE];
     const fact_result result = m->facts.get_string(&m->facts, "general.architecture", &name, err);
     if (result != FACT_FOUND) {
-        return result == FACT_WRONG ? QN_BAD_FILE : FAIL(err, QN_BAD_FILE, "%s: key general.architecture is missing", m->file.path);
+        return result == FACT_WRONG ? QN_BAD_FILE
+                                    : FAIL(err, QN_BAD_FILE, "%s: key general.architecture is missing", m->file.path);
     }
     snprintf(text, sizeof text, "%.*s", (int)(name.size < sizeof text ? name.size : sizeof text - 1), name.data);
     m->arch = name.size < sizeof text ? arch_find(text) : NULL;
     if (m->arch == NULL) {
-        return FAIL(err, QN_UNSUPPORTED, "%s: architecture \"%s\" is not supported; supported are %s", m->file.path, text, arch_names());
+        return FAIL(err, QN_UNSUPPORTED, "%s: architecture \"%s\" is not supported; supported are %s", m->file.path,
+                    text, arch_names());
     }
     return QN_OK;
 }
@@ -185,13 +204,17 @@ static qn_status read_hparams(model *m, error_context *err) {
     QN_TRY(find_arch(m, err), err, "reading the architecture");
     const model_tensor *table = model_find(m, "token_embd.weight");
     if (m->n_tensors == 0) {
-        return FAIL(err, QN_BAD_FILE, "%s: holds no tensors: the weights are missing; it can be inspected and used to tokenize, not to run", m->file.path);
+        return FAIL(
+            err, QN_BAD_FILE,
+            "%s: holds no tensors: the weights are missing; it can be inspected and used to tokenize, not to run",
+            m->file.path);
     }
     if (table == NULL) {
         return FAIL(err, QN_BAD_FILE, "%s: tensor token_embd.weight is missing", m->file.path);
     }
     QN_TRY(model_check_type(m, table, err), err, "reading the vocabulary's size");
-    QN_TRY(hparams_read(&m->facts, m->arch->name, (uint32_t)table->dims[1], &m->hparams, err), err, "reading the hyper-parameters");
+    QN_TRY(hparams_read(&m->facts, m->arch->name, (uint32_t)table->dims[1], &m->hparams, err), err,
+           "reading the hyper-parameters");
     if (m->arch->adjust != NULL) {
         m->arch->adjust(&m->hparams);
     }
@@ -221,8 +244,8 @@ static qn_status check_vocabulary(const model *m, error_context *err) {
         return FAIL(err, QN_BAD_FILE, "%s: holds no tokenizer; text generation needs one", m->file.path);
     }
     if (tokenizer_size(m->tok) > m->hparams.n_vocab) {
-        return FAIL(err, QN_BAD_FILE, "%s: the tokenizer has %u tokens, but tensor token_embd.weight has only %u rows", m->file.path,
-                    tokenizer_size(m->tok), m->hparams.n_vocab);
+        return FAIL(err, QN_BAD_FILE, "%s: the tokenizer has %u tokens, but tensor token_embd.weight has only %u rows",
+                    m->file.path, tokenizer_size(m->tok), m->hparams.n_vocab);
     }
     return QN_OK;
 }
@@ -244,7 +267,8 @@ static qn_status load_everything(model *m, const model_options *options, team *w
     return check_weights(m, options, workers, err);
 }
 
-qn_status model_open(const char *path, const model_options *options, team *workers, model **out_model, error_context *err) {
+qn_status model_open(const char *path, const model_options *options, team *workers, model **out_model,
+                     error_context *err) {
     static const model_options defaults = {0};
     model *m = calloc(1, sizeof *m);
     if (m == NULL) {

@@ -68,9 +68,10 @@ typedef struct model {
     double check_seconds;     /* spent on checksums and weight checks */
 } model;
 
-/* Opens, checks everything that can be checked without a device, and answers the first fault. `workers` share the checking of
- * the weights; may be null (this thread alone). */
-qn_status model_open(const char *path, const model_options *options, team *workers, model **out_model, error_context *err);
+/* Opens, checks everything that can be checked without a device, and answers the first fault. `workers` share the
+ * checking of the weights; may be null (this thread alone). */
+qn_status model_open(const char *path, const model_options *options, team *workers, model **out_model,
+                     error_context *err);
 void model_close(model *m);
 
 /* The tensor with this GGUF name, or null. */
@@ -79,8 +80,8 @@ const model_tensor *model_find(const model *m, const char *name);
 /* QN_OK when the tensor's type can be computed with; QN_BAD_FILE, naming tensor and type, when it can only be kept. */
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err);
 
-/* Ids that end an answer: those of stop_set_from_vocabulary, then those that a P64 stores. No id twice; returns how many (at
- * most room). */
+/* Ids that end an answer: those of stop_set_from_vocabulary, then those that a P64 stores. No id twice; returns how
+ * many (at most room). */
 uint32_t model_stop_ids(const model *m, uint32_t *out_ids, uint32_t room);
 
 /* "P64" or "GGUF". */

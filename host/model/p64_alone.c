@@ -1,51 +1,65 @@
 /* p64_alone.c — what must hold for a container to run without its companion. */
 #include "model/p64_alone.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 
-/* Per-layer tensors that change the result and that a plain llama graph does not use. */
-static const char *const foreign_suffixes[] = {
-    "attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_output.bias", "attn_q_norm.weight", "attn_k_norm.weight",
-    "post_attention_norm.weight", "post_ffw_norm.weight", "attn_qkv.weight", "attn_qkv.bias", "attn_norm.bias", "ffn_norm.bias",
-    "ffn_gate.bias", "ffn_up.bias", "ffn_down.bias", "ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight",
-    "ffn_down_exps.weight", "attn_sub_norm.weight", "ffn_sub_norm.weight", "ssm_in.weight"};
+/* A tensor of a plain llama graph: by its name, or, in a file that keeps hashes instead of names, by its role. */
+static bool is_llama_tensor(const model *m, const model_tensor *tensor) {
+    if (p64_is_llama_name(tensor->name.data, tensor->name.size, m->p64.hparams.n_layer)) {
+        return true;
+    }
+    const bool is_nameless = tensor->name.size > 7 && memcmp(tensor->name.data, "tensor.", 7) == 0;
+    return is_nameless && (p64_get_tensor(&m->p64, tensor->index).role <= P64_ROLE_OUTPUT_NORM ||
+                           tensor == model_find(m, "rope_freqs.weight"));
+}
 
+/* What a llama graph would pass over changes the result: biases, head norms, fused or expert matrices. */
 static qn_status refuse_foreign_tensors(const model *m, error_context *err) {
-    for (uint32_t layer = 0; layer < m->p64.hparams.n_layer; layer++) {
-        for (size_t i = 0; i < sizeof foreign_suffixes / sizeof foreign_suffixes[0]; i++) {
-            char name[64];
-            snprintf(name, sizeof name, "blk.%u.%s", layer, foreign_suffixes[i]);
-            if (model_find(m, name) != NULL) {
-                return FAIL(err, QN_BAD_FILE, "%s: holds tensor %s, which a llama model does not have; it needs its companion volume, or run the GGUF it was made from",
-                            m->file.path, name);
-            }
+    const model_tensor *first = NULL; /* in the file: m->tensors are in another order */
+    for (uint32_t i = 0; i < m->n_tensors; i++) {
+        const model_tensor *tensor = &m->tensors[i];
+        if ((first == NULL || tensor->index < first->index) && !is_llama_tensor(m, tensor)) {
+            first = tensor;
         }
     }
-    return QN_OK;
+    if (first == NULL) {
+        return QN_OK;
+    }
+    return FAIL(err, QN_BAD_FILE,
+                "%s: holds tensor %.*s, which a llama model does not have; it needs its companion volume, or run the GGUF "
+                "it was made from",
+                m->file.path, (int)(first->name.size < 256 ? first->name.size : 256), first->name.data);
 }
 
 static qn_status refuse_unknown_facts(const model *m, const char *assume, error_context *err) {
     const p64_hparams *h = &m->p64.hparams;
     const bool says_llama = h->architecture == P64_ARCH_LLAMA;
     if ((m->p64.header.flags & P64_FLAG_RAW) != 0) {
-        return FAIL(err, QN_UNSUPPORTED, "%s: is a raw transcode of Safetensors: it holds no hyper-parameters; it needs its companion volume", m->file.path);
+        return FAIL(
+            err, QN_UNSUPPORTED,
+            "%s: is a raw transcode of Safetensors: it holds no hyper-parameters; it needs its companion volume",
+            m->file.path);
     }
     if (assume != NULL && strcmp(assume, arch_llama.name) != 0) {
         return FAIL(err, QN_BAD_INPUT, "--assume %s: a P64 without companion can only be assumed to be llama", assume);
     }
     if (assume == NULL && !says_llama) {
-        return FAIL(err, QN_BAD_FILE, "%s: a P64 alone does not say its architecture, and there is no companion volume beside it; add --assume llama when it is one, or run the GGUF it was made from",
+        return FAIL(err, QN_BAD_FILE,
+                    "%s: a P64 alone does not say its architecture, and there is no companion volume beside it; add "
+                    "--assume llama when it is one, or run the GGUF it was made from",
                     m->file.path);
     }
     if (h->architecture != P64_ARCH_UNKNOWN && !says_llama) {
-        return FAIL(err, QN_UNSUPPORTED, "%s: byte %u: says architecture id %u, not llama (1); it needs its companion volume", m->file.path,
+        return FAIL(err, QN_UNSUPPORTED,
+                    "%s: byte %u: says architecture id %u, not llama (1); it needs its companion volume", m->file.path,
                     (unsigned)m->p64.header.hparams_at + 48, h->architecture);
     }
     if (m->p64.tokenizer.n_merges == 0) {
-        return FAIL(err, QN_BAD_FILE, "%s: its tokenizer has no merges: a P64 alone holds no scores, so this vocabulary cannot be used without its companion volume",
+        return FAIL(err, QN_BAD_FILE,
+                    "%s: its tokenizer has no merges: a P64 alone holds no scores, so this vocabulary cannot be used "
+                    "without its companion volume",
                     m->file.path);
     }
     return refuse_foreign_tensors(m, err);

@@ -19,8 +19,8 @@ static bool has_suffix(const char *path, const char *suffix) {
     return n >= m && strcmp(path + n - m, suffix) == 0;
 }
 
-/* Safetensors have no magic: a plausible length followed by a JSON object. The name only decides which format's words explain a file
- * that is neither. */
+/* Safetensors have no magic: a plausible length followed by a JSON object. The name only decides which format's words
+ * explain a file that is neither. */
 static bool is_safetensors(fmt_span span, const char *path) {
     uint64_t length = 0;
     if (span.size >= 4 && (memcmp(span.data, "GGUF", 4) == 0 || memcmp(span.data, "p64", 4) == 0)) {
@@ -45,8 +45,10 @@ static qn_status verify_safetensors(const mapped_file *file, verify_report *repo
     return QN_OK;
 }
 
-static qn_status verify_model(const char *path, const verify_options_set *options, team *workers, verify_report *report, error_context *err) {
-    const model_options settings = {.mode = options->mode, .container_only = true, .note = options->note, .note_ctx = options->note_ctx};
+static qn_status verify_model(const char *path, const verify_options_set *options, team *workers, verify_report *report,
+                              error_context *err) {
+    const model_options settings = {
+        .mode = options->mode, .container_only = true, .note = options->note, .note_ctx = options->note_ctx};
     model *m = NULL;
     QN_TRY(model_open(path, &settings, NULL, &m, err), err, "verifying %s", path);
     report->n_tensors = m->n_tensors;
@@ -62,11 +64,13 @@ static const char *find_index(const char *path, char room[INDEX_PATH_SIZE]) {
         return path;
     }
     const int n = snprintf(room, INDEX_PATH_SIZE, "%s/" SFT_INDEX_NAME, path);
-    const bool is_there = stat(path, &info) == 0 && S_ISDIR(info.st_mode) && n > 0 && n < INDEX_PATH_SIZE && stat(room, &info) == 0;
+    const bool is_there = stat(path, &info) == 0 && S_ISDIR(info.st_mode) && n > 0 && n < INDEX_PATH_SIZE &&
+                          stat(room, &info) == 0;
     return is_there ? room : "";
 }
 
-static qn_status verify_one(const char *path, const verify_options_set *options, team *workers, verify_report *out_report, error_context *err) {
+static qn_status verify_one(const char *path, const verify_options_set *options, team *workers,
+                            verify_report *out_report, error_context *err) {
     mapped_file file;
     QN_TRY(mapped_file_open(path, &file, err), err, "verifying %s", path);
     out_report->bytes = file.span.size;
@@ -83,12 +87,14 @@ static qn_status verify_one(const char *path, const verify_options_set *options,
     return status;
 }
 
-qn_status verify_file(const char *path, const verify_options_set *options, team *workers, verify_report *out_report, error_context *err) {
+qn_status verify_file(const char *path, const verify_options_set *options, team *workers, verify_report *out_report,
+                      error_context *err) {
     char room[INDEX_PATH_SIZE];
     const double begin = clock_seconds();
     *out_report = (verify_report){.format = "unknown"};
     const char *index = find_index(path, room);
-    const qn_status status = index[0] != '\0' ? verify_sft_index(index, out_report, err) : verify_one(path, options, workers, out_report, err);
+    const qn_status status = index[0] != '\0' ? verify_sft_index(index, out_report, err)
+                                              : verify_one(path, options, workers, out_report, err);
     out_report->seconds = clock_seconds() - begin;
     return status;
 }

@@ -1,5 +1,5 @@
-/* verify.h — is this file what it says? Structure, checksums and weights of P64 and GGUF; the header of Safetensors. Nothing about
- * whether the model can be run.
+/* verify.h — is this file what it says? Structure, checksums and weights of P64 and GGUF; the header of Safetensors.
+ * Nothing about whether the model can be run.
  *
  * Threading: uses the team; one verification at a time.
  */
@@ -28,6 +28,7 @@ typedef struct verify_report {
 } verify_report;
 
 /* QN_OK, or the first broken rule in *err. *out_report is always filled as far as it came. */
-qn_status verify_file(const char *path, const verify_options_set *options, team *workers, verify_report *out_report, error_context *err);
+qn_status verify_file(const char *path, const verify_options_set *options, team *workers, verify_report *out_report,
+                      error_context *err);
 
 #endif

@@ -18,7 +18,8 @@ static bool make_shard_path(const char *index_path, const fmt_str *name, char ou
     return n > 0 && n < PATH_SIZE;
 }
 
-static qn_status verify_shard(const char *index_path, const sft_index *index, uint64_t shard, verify_report *report, error_context *err) {
+static qn_status verify_shard(const char *index_path, const sft_index *index, uint64_t shard, verify_report *report,
+                              error_context *err) {
     char path[PATH_SIZE];
     mapped_file file;
     sft_file opened;

@@ -9,8 +9,8 @@
 
 #define SFT_INDEX_NAME "model.safetensors.index.json"
 
-/* `path` is an index file; shards are looked for beside it. Fills format, n_tensors and bytes of *report (the shards' bytes included).
- * QN_BAD_FILE with the shard and the tensor when one is missing, and whatever a shard breaks. */
+/* `path` is an index file; shards are looked for beside it. Fills format, n_tensors and bytes of *report (the shards'
+ * bytes included). QN_BAD_FILE with the shard and the tensor when one is missing, and whatever a shard breaks. */
 qn_status verify_sft_index(const char *path, verify_report *report, error_context *err);
 
 #endif

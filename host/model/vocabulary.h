@@ -1,7 +1,7 @@
 /* vocabulary.h — gathers the facts of a tokenizer from the file that holds the model.
  *
- * This is the one place that knows the tokenizer keys of GGUF and the Q42T section of P64; what the facts mean is checked by
- * tokenizer_create.
+ * This is the one place that knows the tokenizer keys of GGUF and the Q42T section of P64; what the facts mean is
+ * checked by tokenizer_create.
  *
  * Threading: one thread at a time per object; the facts may be read by any thread once they are filled.
  * Memory:    arrays are owned by the vocabulary; the bytes of the strings are borrowed from the file's mapping.
@@ -35,8 +35,8 @@ typedef struct vocabulary {
 vocabulary *vocabulary_new(void);
 
 /* Reads the keys tokenizer.*. Keys that may be missing get the values that writers of GGUF mean by it:
- * add_bos_token true for model "llama" and false for others, add_space_prefix true for "llama", the other flags false; for
- * "llama" the ids of <unk>, <s> and </s> when they are tokens 0, 1 and 2.
+ * add_bos_token true for model "llama" and false for others, add_space_prefix true for "llama", the other flags false;
+ * for "llama" the ids of <unk>, <s> and </s> when they are tokens 0, 1 and 2.
  *
  *   path   for messages
  *
@@ -44,9 +44,9 @@ vocabulary *vocabulary_new(void);
  * QN_NO_HOST_MEM. *out is untouched then. */
 qn_status vocabulary_from_gguf(const gguf_file *file, const char *path, vocabulary **out, error_context *err);
 
-/* Reads the Q42T section of a P64 that stands alone: byte-level BPE by definition, because the section holds no scores; kinds
- * are left to the tokenizer. A stop set that the section stores is not here (p64_file has it). The ids of BOS and EOS are used
- * when the vocabulary has them.
+/* Reads the Q42T section of a P64 that stands alone: byte-level BPE by definition, because the section holds no scores;
+ * kinds are left to the tokenizer. A stop set that the section stores is not here (p64_file has it). The ids of BOS and
+ * EOS are used when the vocabulary has them.
  *
  * QN_NOT_FOUND: the section is empty. QN_NO_HOST_MEM. *out is untouched then. */
 qn_status vocabulary_from_p64(const p64_file *file, const char *path, vocabulary **out, error_context *err);

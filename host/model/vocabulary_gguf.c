@@ -37,13 +37,14 @@ static qn_status read_id(const reader *r, const char *key, uint32_t *out) {
 }
 
 /* An array of `elements` that is as long as the vocabulary; *out_count stays 0 when the key is missing. */
-static qn_status find_per_token(const reader *r, const char *key, gguf_class elements, uint32_t n_tokens, gguf_array *out) {
+static qn_status find_per_token(const reader *r, const char *key, gguf_class elements, uint32_t n_tokens,
+                                gguf_array *out) {
     fmt_diag diag;
     const fmt_status found = gguf_get_array(r->file, key, elements, out, &diag);
     const qn_status status = accept_missing(r, found, &diag);
     if (found == FMT_OK && out->count != n_tokens) {
-        return FAIL(r->err, QN_BAD_FILE, "%s: %s has %" PRIu64 " elements for %u tokens; there must be one for each", r->path,
-                    key, out->count, n_tokens);
+        return FAIL(r->err, QN_BAD_FILE, "%s: %s has %" PRIu64 " elements for %u tokens; there must be one for each",
+                    r->path, key, out->count, n_tokens);
     }
     return status;
 }
@@ -61,14 +62,15 @@ static qn_status read_tokens(const reader *r, vocabulary *v) {
     gguf_array array;
     const fmt_status found = gguf_get_array(r->file, "tokenizer.ggml.tokens", GGUF_STRINGS, &array, &diag);
     if (found == FMT_NOT_FOUND) {
-        return FAIL(r->err, QN_NOT_FOUND, "%s: tokenizer.ggml.tokens is missing: the file holds no vocabulary", r->path);
+        return FAIL(r->err, QN_NOT_FOUND, "%s: tokenizer.ggml.tokens is missing: the file holds no vocabulary",
+                    r->path);
     }
     if (found != FMT_OK) {
         return error_from_diag(r->err, found, &diag, r->path);
     }
     if (array.count >= UINT32_MAX / 8) {
-        return FAIL(r->err, QN_LIMIT, "%s: tokenizer.ggml.tokens has %" PRIu64 " tokens; the limit is %u", r->path, array.count,
-                    UINT32_MAX / 8);
+        return FAIL(r->err, QN_LIMIT, "%s: tokenizer.ggml.tokens has %" PRIu64 " tokens; the limit is %u", r->path,
+                    array.count, UINT32_MAX / 8);
     }
     v->tokens = allocate(r, array.count, sizeof *v->tokens);
     if (v->tokens == NULL) {
@@ -132,7 +134,8 @@ static qn_status read_merges(const reader *r, vocabulary *v) {
         return status;
     }
     if (array.count >= UINT32_MAX / 8) {
-        return FAIL(r->err, QN_LIMIT, "%s: %s has %" PRIu64 " merges; the limit is %u", r->path, key, array.count, UINT32_MAX / 8);
+        return FAIL(r->err, QN_LIMIT, "%s: %s has %" PRIu64 " merges; the limit is %u", r->path, key, array.count,
+                    UINT32_MAX / 8);
     }
     v->merges = allocate(r, array.count, sizeof *v->merges);
     if (v->merges == NULL) {
@@ -143,8 +146,9 @@ static qn_status read_merges(const reader *r, vocabulary *v) {
     for (uint32_t rank = 0; gguf_next_string(&iter, &merge); rank++) {
         const char *space = merge.size > 0 ? memchr(merge.data, ' ', (size_t)merge.size) : NULL;
         if (space == NULL || space == merge.data || space + 1 == merge.data + merge.size) {
-            return FAIL(r->err, QN_BAD_FILE, "%s: %s[%u] is \"%.*s\"; a merge is LEFT RIGHT with one space between them", r->path,
-                        key, rank, merge.size < 80 ? (int)merge.size : 80, merge.data);
+            return FAIL(r->err, QN_BAD_FILE,
+                        "%s: %s[%u] is \"%.*s\"; a merge is LEFT RIGHT with one space between them", r->path, key, rank,
+                        merge.size < 80 ? (int)merge.size : 80, merge.data);
         }
         const uint64_t left_size = (uint64_t)(space - merge.data);
         v->merges[rank].left = (fmt_str){merge.data, left_size};
@@ -201,8 +205,8 @@ static qn_status read_flags(const reader *r, vocabulary *v) {
     }
     facts->strips_after_special = is_llama && equals(architecture, "phi3");
     if (status >= 0 && facts->add_bos && facts->bos == TOKEN_NONE) {
-        return FAIL(r->err, QN_BAD_FILE, "%s: tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id",
-                    r->path);
+        return FAIL(r->err, QN_BAD_FILE,
+                    "%s: tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id", r->path);
     }
     return status;
 }
@@ -215,7 +219,8 @@ static qn_status read_all(const reader *r, vocabulary *v) {
     if (status >= 0) {
         status = read_string(r, "tokenizer.ggml.pre", &v->facts.pre);
     }
-    qn_status (*const steps[])(const reader *, vocabulary *) = {read_scores, read_kinds, read_merges, read_ids, read_flags};
+    qn_status (*const steps[])(const reader *, vocabulary *) = {read_scores, read_kinds, read_merges, read_ids,
+                                                                read_flags};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status >= 0; i++) {
         status = steps[i](r, v);
     }

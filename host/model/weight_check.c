@@ -36,7 +36,8 @@ static void check_pieces(void *arg, uint32_t worker, uint32_t n_workers) {
     for (uint64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->n_pieces;) {
         piece *p = &job->pieces[i];
         if (job->m->format == MODEL_P64) {
-            p64_check_piece(&job->m->p64, p->tensor, p->begin, p->size, job->check_values ? P64_CHECK_WEIGHTS : P64_CHECK_CRC, &p->result);
+            p64_check_piece(&job->m->p64, p->tensor, p->begin, p->size,
+                            job->check_values ? P64_CHECK_WEIGHTS : P64_CHECK_CRC, &p->result);
         } else {
             const model_tensor *tensor = &job->m->tensors[p->tensor];
             p->nonfinite = FMT_NO_INDEX;
@@ -72,7 +73,8 @@ static uint64_t cut_pieces(const model *m, const bool *is_wanted, piece *pieces)
         const uint64_t step = piece_step(m, position), total = piece_total(m, position);
         for (uint64_t begin = 0; begin < total; begin += step, n++) {
             if (pieces != NULL) {
-                pieces[n] = (piece){.tensor = tensor, .begin = begin, .size = total - begin < step ? total - begin : step};
+                pieces[n] = (piece){
+                    .tensor = tensor, .begin = begin, .size = total - begin < step ? total - begin : step};
             }
         }
     }
@@ -88,7 +90,8 @@ static qn_status judge_p64(const check_job *job, error_context *err) {
         for (; i < job->n_pieces && job->pieces[i].tensor == tensor; i++) {
             p64_join_piece(&whole, &job->pieces[i].result);
         }
-        if (p64_judge_tensor(&job->m->p64, tensor, &whole, &diag) != FMT_OK && (!is_bad || p64_diag_precedes(&diag, &first))) {
+        if (p64_judge_tensor(&job->m->p64, tensor, &whole, &diag) != FMT_OK &&
+            (!is_bad || p64_diag_precedes(&diag, &first))) {
             first = diag;
             is_bad = true;
         }
@@ -100,7 +103,8 @@ static qn_status judge_gguf(const check_job *job, error_context *err) {
     const piece *first = NULL;
     for (uint64_t i = 0; i < job->n_pieces; i++) {
         const piece *p = &job->pieces[i];
-        if (p->nonfinite != FMT_NO_INDEX && (first == NULL || job->m->tensors[p->tensor].at < job->m->tensors[first->tensor].at)) {
+        if (p->nonfinite != FMT_NO_INDEX &&
+            (first == NULL || job->m->tensors[p->tensor].at < job->m->tensors[first->tensor].at)) {
             first = p;
         }
     }
@@ -110,8 +114,12 @@ static qn_status judge_gguf(const check_job *job, error_context *err) {
     const model_tensor *tensor = &job->m->tensors[first->tensor];
     const blk_info *info = blk_get_info(tensor->type);
     const uint64_t offset = tensor->at + first->nonfinite / info->block_elems * info->block_bytes;
-    FAIL(err, QN_BAD_FILE, "%s: byte %" PRIu64 ": tensor %.*s, element %" PRIu64 ": %s is NaN or infinite; the file is damaged or was made by a broken tool (rule weight-finite; --no-weight-check reads it all the same)",
-         job->m->file.path, offset, (int)tensor->name.size, tensor->name.data, first->nonfinite, info->block_elems > 1 ? "the scale of its block" : "the weight");
+    FAIL(err, QN_BAD_FILE,
+         "%s: byte %" PRIu64 ": tensor %.*s, element %" PRIu64
+         ": %s is NaN or infinite; the file is damaged or was made by a broken tool (rule weight-finite; "
+         "--no-weight-check reads it all the same)",
+         job->m->file.path, offset, (int)tensor->name.size, tensor->name.data, first->nonfinite,
+         info->block_elems > 1 ? "the scale of its block" : "the weight");
     if (err != NULL) {
         err->rule = "weight-finite";
         err->offset = offset;
@@ -119,7 +127,8 @@ static qn_status judge_gguf(const check_job *job, error_context *err) {
     return QN_BAD_FILE;
 }
 
-qn_status weight_check_run(const model *m, bool check_values, const bool *is_wanted, team *workers, error_context *err) {
+qn_status weight_check_run(const model *m, bool check_values, const bool *is_wanted, team *workers,
+                           error_context *err) {
     if (m->format == MODEL_GGUF && !check_values) {
         return QN_OK;
     }

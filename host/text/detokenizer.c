@@ -91,7 +91,7 @@ size_t detokenizer_push(detokenizer *d, uint32_t id, char *text, size_t room) {
     const uint8_t *bytes = vocab_text(&tok->v, id, &size);
     if (d->at_start && size > 0) {
         const bool drops_space = tok->style == VOCAB_SENTENCEPIECE && tok->facts.add_space_prefix && bytes[0] == ' ' &&
-                                 kind == TOKEN_KIND_NORMAL;
+                                 (kind == TOKEN_KIND_NORMAL || kind == TOKEN_KIND_BYTE);
         bytes += drops_space ? 1 : 0;
         size -= drops_space ? 1 : 0;
         d->at_start = kind == TOKEN_KIND_CONTROL;

@@ -37,13 +37,14 @@ static qn_status encode_word(void *ctx, const uint8_t *word, size_t size) {
     encoder *e = ctx;
     uint32_t hash = 0;
     word_entry *entry = word_cache_slot(&e->cache, word, size, &hash);
-    if (entry != NULL && word_entry_holds(entry, word, size, hash)) {
+    if (entry != NULL && word_entry_holds(&e->cache, entry, word, size, hash)) {
         return token_list_append(e->out, e->out->ids + entry->first_id, entry->n_ids, e->err);
     }
     const size_t first_id = e->out->count;
     const qn_status status = encode_new_word(e, word, size);
-    if (entry != NULL && status >= 0) {
-        *entry = (word_entry){word, hash, (uint32_t)size, first_id, (uint32_t)(e->out->count - first_id)};
+    if (entry != NULL && status >= 0 && first_id < UINT32_MAX) {
+        *entry = (word_entry){hash, (uint32_t)(word - e->cache.base), (uint32_t)first_id, (uint16_t)size,
+                              (uint16_t)(e->out->count - first_id)};
     }
     return status;
 }
@@ -211,7 +212,7 @@ static qn_status encode_text(const tokenizer *tok, const encode_part *parts, siz
             return FAIL(err, QN_NO_HOST_MEM, "no memory for a text of %zu bytes", size);
         }
     }
-    word_cache_init(&e.cache, size);
+    word_cache_init(&e.cache, tok->style == VOCAB_SENTENCEPIECE ? e.prepared : text, size);
     const size_t count = out->count;
     status = encode_framed(&e, parts, n_parts, text, flags);
     if (status < 0) {

@@ -27,31 +27,25 @@ static const pretokenizer deepseek_coder_rule = {
     {pre_newline, pre_space_letters, pre_space_punctuation, pre_cjk, pre_number}, false};
 static const pretokenizer deepseek3_rule = {{pre_one_to_three_numbers, pre_cjk_kana, pre_deepseek3}, false};
 
-/* Names as they stand in model files. NAMES_AND_RULES(X) keeps the table and the list for messages in step. */
-#define NAMES_AND_RULES(X)                                                                                              \
-    X("gpt-2", gpt2_rule) X("mpt", gpt2_rule) X("olmo", gpt2_rule) X("jais", gpt2_rule) X("phi-2", gpt2_rule)           \
-    X("roberta-bpe", gpt2_rule) X("trillion", gpt2_rule) X("exaone4", gpt2_rule) X("granite-docling", gpt2_rule)        \
-    X("modern-bert", gpt2_rule) X("gigachat", gpt2_rule) X("mellum", gpt2_rule)                                         \
-    X("smollm", digit_gpt2_rule) X("starcoder", digit_gpt2_rule) X("refact", digit_gpt2_rule)                           \
-    X("command-r", digit_gpt2_rule) X("codeshell", digit_gpt2_rule) X("exaone", digit_gpt2_rule)                        \
-    X("minerva-7b", digit_gpt2_rule)                                                                                    \
-    X("llama-bpe", llama3_whole_rule) X("llama3", llama3_whole_rule) X("llama-v3", llama3_whole_rule)                   \
-    X("falcon3", llama3_whole_rule) X("falcon-h1", llama3_whole_rule) X("pixtral", llama3_whole_rule)                   \
-    X("lfm2", llama3_whole_rule) X("glm4", llama3_whole_rule) X("chatglm-bpe", llama3_rule) X("dbrx", llama3_rule)      \
-    X("smaug-bpe", llama3_rule)                                                                                         \
-    X("qwen2", qwen2_rule) X("deepseek-r1-qwen", qwen2_rule) X("stablelm2", qwen2_rule) X("megrez", qwen2_rule)         \
-    X("hunyuan", qwen2_rule) X("qwen35", qwen35_rule)                                                                   \
-    X("tekken", tekken_rule) X("gpt-4o", gpt4o_rule) X("llama4", gpt4o_rule)                                            \
-    X("falcon", falcon_rule)                                                                                            \
-    X("deepseek-llm", deepseek_llm_rule) X("deepseek-coder", deepseek_coder_rule) X("deepseek-v3", deepseek3_rule)
-
+/* Names as they stand in model files. The first ones are told in messages; the others are names of the same rules. */
 static const struct {
     const char *name;
     const pretokenizer *rule;
 } rules[] = {
-#define X(name, rule) {name, &rule},
-    NAMES_AND_RULES(X)
-#undef X
+    {"gpt-2", &gpt2_rule}, {"llama-bpe", &llama3_whole_rule}, {"smollm", &digit_gpt2_rule}, {"qwen2", &qwen2_rule},
+    {"qwen35", &qwen35_rule}, {"tekken", &tekken_rule}, {"gpt-4o", &gpt4o_rule}, {"falcon", &falcon_rule},
+    {"starcoder", &digit_gpt2_rule}, {"mpt", &gpt2_rule}, {"refact", &digit_gpt2_rule},
+    {"command-r", &digit_gpt2_rule}, {"deepseek-llm", &deepseek_llm_rule}, {"deepseek-coder", &deepseek_coder_rule},
+    {"deepseek-v3", &deepseek3_rule}, {"deepseek-r1-qwen", &qwen2_rule},
+
+    {"olmo", &gpt2_rule}, {"jais", &gpt2_rule}, {"phi-2", &gpt2_rule}, {"roberta-bpe", &gpt2_rule},
+    {"trillion", &gpt2_rule}, {"exaone4", &gpt2_rule}, {"granite-docling", &gpt2_rule}, {"modern-bert", &gpt2_rule},
+    {"gigachat", &gpt2_rule}, {"mellum", &gpt2_rule}, {"codeshell", &digit_gpt2_rule}, {"exaone", &digit_gpt2_rule},
+    {"minerva-7b", &digit_gpt2_rule}, {"llama3", &llama3_whole_rule}, {"llama-v3", &llama3_whole_rule},
+    {"falcon3", &llama3_whole_rule}, {"falcon-h1", &llama3_whole_rule}, {"pixtral", &llama3_whole_rule},
+    {"lfm2", &llama3_whole_rule}, {"glm4", &llama3_whole_rule}, {"chatglm-bpe", &llama3_rule}, {"dbrx", &llama3_rule},
+    {"smaug-bpe", &llama3_rule}, {"stablelm2", &qwen2_rule}, {"megrez", &qwen2_rule}, {"hunyuan", &qwen2_rule},
+    {"llama4", &gpt4o_rule},
 };
 
 const pretokenizer *pretokenizer_find(fmt_str name) {
@@ -64,12 +58,8 @@ const pretokenizer *pretokenizer_find(fmt_str name) {
 }
 
 const char *pretokenizer_names(void) {
-    static const char names[] =
-#define X(name, rule) name ", "
-        NAMES_AND_RULES(X)
-#undef X
-        "nothing else";
-    return names;
+    return "gpt-2, llama-bpe, smollm, qwen2, qwen35, tekken, gpt-4o, falcon, starcoder, mpt, refact, command-r, deepseek-llm, "
+           "deepseek-coder, deepseek-v3, deepseek-r1-qwen";
 }
 
 bool pretokenizer_takes_whole_words(const pretokenizer *pre) {

@@ -26,7 +26,7 @@ typedef qn_status pretokenizer_word_fn(void *ctx, const uint8_t *word, size_t si
 /* The rule with this name ("gpt-2", "llama-bpe", ...), or null. Names are compared byte for byte. */
 const pretokenizer *pretokenizer_find(fmt_str name);
 
-/* All names, separated by ", ", for messages. Static. */
+/* The best-known names, separated by ", ", for messages; other names of the same rules are known too. Static. */
 const char *pretokenizer_names(void);
 
 /* True when a word that is a token as it stands is that token, without looking at merges. */

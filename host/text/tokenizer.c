@@ -88,6 +88,9 @@ static qn_status build(tokenizer *tok, error_context *err) {
     } else if (equals(tok->facts.model, "llama")) {
         tok->style = VOCAB_SENTENCEPIECE;
         status = build_sentencepiece(tok, err);
+    } else if (tok->facts.model.size == 0) {
+        status = FAIL(err, QN_BAD_FILE,
+                      "tokenizer.ggml.model is missing; it has to say \"llama\" (SentencePiece-style) or \"gpt2\" (byte-level BPE)");
     } else {
         status = FAIL(err, QN_UNSUPPORTED,
                       "tokenizer.ggml.model is \"%.*s\"; known are \"llama\" (SentencePiece-style) and \"gpt2\" (byte-level BPE)",

@@ -109,7 +109,7 @@ int32_t tokenizer_kind(const tokenizer *tok, uint32_t id); /* TOKEN_KIND_* of an
 /* The facts that it was made from; scores, kinds and merges are null. */
 const tokenizer_facts *tokenizer_get_facts(const tokenizer *tok);
 
-/* Names of all known pre-tokenizers, separated by ", ". Static. */
+/* The best-known names of pre-tokenizers, separated by ", ". Static. */
 const char *tokenizer_pre_names(void);
 
 /* Streaming detokenizer: holds back an incomplete UTF-8 tail and, for SentencePiece-style, drops the first text's leading

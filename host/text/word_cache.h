@@ -8,6 +8,7 @@
  */
 #ifndef HOST_WORD_CACHE_H
 #define HOST_WORD_CACHE_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,23 +19,25 @@
 #define WORD_CACHE_LONGEST 48u
 
 typedef struct word_entry {
-    const uint8_t *word; /* null: free */
-    uint32_t hash, size;
-    size_t first_id; /* index in the output */
-    uint32_t n_ids;
+    uint32_t hash;
+    uint32_t word;     /* offset of its first place from the cache's base */
+    uint32_t first_id; /* index in the output */
+    uint16_t size, n_ids; /* size 0: free */
 } word_entry;
 
 typedef struct word_cache {
+    const uint8_t *base; /* all words lie behind it */
     word_entry *entries; /* [mask + 1], or null: nothing is remembered */
     uint32_t mask;
 } word_cache;
 
-/* Sized for a text of `text_size` bytes. Without memory it remembers nothing, which costs time only. */
-static inline void word_cache_init(word_cache *cache, size_t text_size) {
+/* Sized for a text of `text_size` bytes, below 4 GiB, that begins at `base`. Without memory it remembers nothing, which costs time only. */
+static inline void word_cache_init(word_cache *cache, const uint8_t *base, size_t text_size) {
     uint32_t n = 64;
-    while (n < 16384 && n < text_size / 16) {
+    while (n < 32768 && n < text_size / 16) {
         n *= 2;
     }
+    cache->base = base;
     cache->entries = text_size < 256 ? NULL : calloc(n, sizeof *cache->entries);
     cache->mask = n - 1;
 }
@@ -53,8 +56,9 @@ static inline word_entry *word_cache_slot(const word_cache *cache, const uint8_t
     return &cache->entries[*out_hash & cache->mask];
 }
 
-static inline int word_entry_holds(const word_entry *entry, const uint8_t *word, size_t size, uint32_t hash) {
-    return entry->word != NULL && entry->hash == hash && entry->size == size && memcmp(entry->word, word, size) == 0;
+static inline bool word_entry_holds(const word_cache *cache, const word_entry *entry, const uint8_t *word, size_t size,
+                                    uint32_t hash) {
+    return entry->hash == hash && entry->size == size && memcmp(cache->base + entry->word, word, size) == 0;
 }
 
 #endif

@@ -169,7 +169,7 @@ bool rig_check(rig *self, uint32_t numeric) {
 }
 
 static void bind_all(rig *self) {
-    qn_weight weights[OP_PROGRAM_ROOM];
+    qn_weight weights[OP_PROGRAM_ROOM] = {{0}};
     uint32_t n_weights = 0;
     for (uint32_t b = 0; b < self->program->n_buffers; b++) {
         if (qn_program_buffer(self->program, b)->role == QN_ROLE_WEIGHT) {

@@ -14,6 +14,7 @@ typedef struct harness {
     backend one, many;   /* the same plugin with one and with three workers */
     uint32_t numeric;    /* the class under test, one of QN_NUMERIC_* */
     uint64_t seed;
+    bool is_quick;       /* fewer shapes: for emulators */
     uint64_t n_cases;    /* checked so far */
 } harness;
 

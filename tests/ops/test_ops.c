@@ -6,7 +6,7 @@
  *   --backend NAME   a backend that is linked in        --plugin FILE    a plugin file
  *   --mask LEVEL     c avx2 avxvnni avx512 avx512vnni neon dotprod native (the default)
  *   --numeric CLASS  f32acc (the default) or act8       --seed N         another draw of numbers
- *   --case GLOB      only tests whose name matches
+ *   --case GLOB      only tests whose name matches      --effort quick   fewer shapes, for emulators
  *
  * Exit status: 0 all passed, 1 some failed, 2 usage, 77 this machine lacks the level or the plugin the class.
  */
@@ -25,11 +25,12 @@ typedef struct bound_test {
 typedef struct arguments {
     const char *backend, *plugin, *mask, *numeric, *filter;
     uint64_t seed;
+    bool is_quick;
 } arguments;
 
 static int print_usage(void) {
     fprintf(stderr, "usage: test_ops (--backend NAME | --plugin FILE) [--mask LEVEL] [--numeric f32acc|act8] [--case GLOB] "
-                    "[--seed N]\n");
+                    "[--seed N] [--effort quick]\n");
     return 2;
 }
 
@@ -52,6 +53,8 @@ static bool read_arguments(int argc, char **argv, arguments *out) {
             out->numeric = argv[i + 1];
         } else if (strcmp(argv[i], "--case") == 0) {
             out->filter = argv[i + 1];
+        } else if (strcmp(argv[i], "--effort") == 0 && strcmp(argv[i + 1], "quick") == 0) {
+            out->is_quick = true;
         } else if (strcmp(argv[i], "--seed") != 0 || !read_seed(argv[i + 1], &out->seed)) {
             return false;
         }
@@ -125,6 +128,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     h.seed = args.seed;
+    h.is_quick = args.is_quick;
     h.numeric = strcmp(args.numeric, "act8") == 0 ? QN_NUMERIC_ACT8 : QN_NUMERIC_F32ACC;
     printf("backend %s %s, driver %s, level %s, class %s, seed %llu\n", h.one.about.name, h.one.about.version,
            h.one.info.driver, args.mask, args.numeric, (unsigned long long)args.seed);

@@ -13,13 +13,16 @@
  *     quoin_model_close(model);
  *     quoin_runtime_destroy(rt);
  *
- * Structs that the caller makes begin with their size, set by the caller; members are only appended, zero means the default.
+ * Structs that the caller makes begin with their size, set by the caller; members are only appended, zero means the
+ * default.
  *
- * Threading: a runtime and a model may be used from any thread; a session by one thread at a time. Sessions of one runtime share its
- *            worker threads: their steps take turns. quoin_cancel may be called from a signal handler.
- * Memory:    objects are owned by the caller and freed by the sibling call; null is legal. Parents outlive children: runtime > model >
- *            session. Text handed to callbacks is borrowed for the call.
- * Errors:    negative codes; *err tells what, where and what to do. Objects stay usable after a failed call unless it says otherwise.
+ * Threading: a runtime and a model may be used from any thread; a session by one thread at a time. Sessions of one
+ *            runtime share its worker threads: their steps take turns. quoin_cancel may be called from a signal
+ *            handler.
+ * Memory:    objects are owned by the caller and freed by the sibling call; null is legal. Parents outlive children:
+ *            runtime > model > session. Text handed to callbacks is borrowed for the call.
+ * Errors:    negative codes; *err tells what, where and what to do. Objects stay usable after a failed call unless it
+ *            says otherwise.
  */
 #ifndef QUOIN_ENGINE_H
 #define QUOIN_ENGINE_H
@@ -56,7 +59,8 @@ typedef struct quoin_runtime_options {
     const char *plugin_dir; /* searched before the usual folders; null = none */
 } quoin_runtime_options;
 
-QUOIN_API int32_t quoin_runtime_create(const quoin_runtime_options *options, quoin_runtime **out_runtime, quoin_error *err);
+QUOIN_API int32_t quoin_runtime_create(const quoin_runtime_options *options, quoin_runtime **out_runtime,
+                                       quoin_error *err);
 QUOIN_API void quoin_runtime_destroy(quoin_runtime *runtime);
 /* "cpu 0.1.0 | …": what was chosen; lives as long as the runtime. */
 QUOIN_API const char *quoin_runtime_describe(const quoin_runtime *runtime);
@@ -74,16 +78,16 @@ typedef struct quoin_model_options {
 } quoin_model_options;
 
 /* Opens and verifies a P64 or GGUF file, checksums of all tensors included. */
-QUOIN_API int32_t quoin_model_open(quoin_runtime *runtime, const char *path, const quoin_model_options *options, quoin_model **out_model,
-                                   quoin_error *err);
+QUOIN_API int32_t quoin_model_open(quoin_runtime *runtime, const char *path, const quoin_model_options *options,
+                                   quoin_model **out_model, quoin_error *err);
 QUOIN_API void quoin_model_close(quoin_model *model);
 QUOIN_API const char *quoin_model_architecture(const quoin_model *model);
 QUOIN_API uint32_t quoin_model_vocabulary_size(const quoin_model *model); /* ids below it have text */
 
-/* Encodes text; writes at most `room` ids and tells the whole count in *out_count. add_special: BOS as the tokenizer says;
- * parse_special: the text may spell control tokens. */
-QUOIN_API int32_t quoin_tokenize(const quoin_model *model, const char *text, size_t text_bytes, int add_special, int parse_special,
-                                 uint32_t *ids, size_t room, size_t *out_count, quoin_error *err);
+/* Encodes text; writes at most `room` ids and tells the whole count in *out_count. add_special: BOS as the tokenizer
+ * says; parse_special: the text may spell control tokens. */
+QUOIN_API int32_t quoin_tokenize(const quoin_model *model, const char *text, size_t text_bytes, int add_special,
+                                 int parse_special, uint32_t *ids, size_t room, size_t *out_count, quoin_error *err);
 /* Bytes of a token (not terminated); at most `room` are written, the whole length is returned. */
 QUOIN_API size_t quoin_token_bytes(const quoin_model *model, uint32_t id, char *bytes, size_t room);
 
@@ -96,8 +100,8 @@ typedef struct quoin_session_options {
     const char *kv;       /* "f16" (null), "bf16", "f32" */
 } quoin_session_options;
 
-QUOIN_API int32_t quoin_session_create(quoin_model *model, const quoin_session_options *options, quoin_session **out_session,
-                                       quoin_error *err);
+QUOIN_API int32_t quoin_session_create(quoin_model *model, const quoin_session_options *options,
+                                       quoin_session **out_session, quoin_error *err);
 QUOIN_API void quoin_session_destroy(quoin_session *session);
 
 /* Appends tokens; the logits of the last one can then be read. */
@@ -106,7 +110,8 @@ QUOIN_API int32_t quoin_session_append(quoin_session *session, const uint32_t *i
 QUOIN_API const float *quoin_session_logits(const quoin_session *session, size_t *out_count);
 /* Positions that are valid. */
 QUOIN_API size_t quoin_session_length(const quoin_session *session);
-/* Forgets positions from `length` on; returns what is valid then: `length`, or 0 when everything must be appended again. */
+/* Forgets positions from `length` on; returns what is valid then: `length`, or 0 when everything must be appended
+ * again. */
 QUOIN_API size_t quoin_session_truncate(quoin_session *session, size_t length);
 
 /* --- Generation --- */
@@ -132,12 +137,14 @@ typedef struct quoin_generate_result {
 /* Text as it becomes complete UTF-8; return 0 to stop. */
 typedef int (*quoin_text_fn)(void *ctx, const char *text, size_t text_bytes);
 
-/* Appends ids (or text, encoded with BOS as the tokenizer says) and generates until something stops it. options, on_text and out_result
- * may be null. */
-QUOIN_API int32_t quoin_generate(quoin_session *session, const uint32_t *ids, size_t n_ids, const quoin_generate_options *options,
-                                 quoin_text_fn on_text, void *ctx, quoin_generate_result *out_result, quoin_error *err);
-QUOIN_API int32_t quoin_generate_text(quoin_session *session, const char *text, size_t text_bytes, const quoin_generate_options *options,
-                                      quoin_text_fn on_text, void *ctx, quoin_generate_result *out_result, quoin_error *err);
+/* Appends ids (or text, encoded with BOS as the tokenizer says) and generates until something stops it. options,
+ * on_text and out_result may be null. */
+QUOIN_API int32_t quoin_generate(quoin_session *session, const uint32_t *ids, size_t n_ids,
+                                 const quoin_generate_options *options, quoin_text_fn on_text, void *ctx,
+                                 quoin_generate_result *out_result, quoin_error *err);
+QUOIN_API int32_t quoin_generate_text(quoin_session *session, const char *text, size_t text_bytes,
+                                      const quoin_generate_options *options, quoin_text_fn on_text, void *ctx,
+                                      quoin_generate_result *out_result, quoin_error *err);
 
 #ifdef __cplusplus
 }

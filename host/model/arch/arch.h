@@ -1,7 +1,7 @@
 /* arch.h — what makes one architecture differ from another, as data.
  *
- * All supported architectures are pre-norm decoders with rotary positions, grouped heads and a gated feed-forward part; they
- * differ in the traits below. One file per family states its traits; decoder.c builds the program from them.
+ * All supported architectures are pre-norm decoders with rotary positions, grouped heads and a gated feed-forward part;
+ * they differ in the traits below. One file per family states its traits; decoder.c builds the program from them.
  *
  * Threading: constants.
  */

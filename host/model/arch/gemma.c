@@ -1,5 +1,5 @@
-/* gemma.c — Gemma 3: embeddings scaled by sqrt(width), norms before and after each part, head norms on Q and K, five windowed
- * layers to each full one, and another RoPE base without scaling for the windowed ones. */
+/* gemma.c — Gemma 3: embeddings scaled by sqrt(width), norms before and after each part, head norms on Q and K, five
+ * windowed layers to each full one, and another RoPE base without scaling for the windowed ones. */
 #include <math.h>
 #include <stddef.h>
 
@@ -7,12 +7,16 @@
 
 #include "model/arch/arch.h"
 
-/* The 27B model alone scales its queries by the width per head instead of the head size; no key says so, the layer count does. */
+/* The 27B model alone scales its queries by the width per head instead of the head size; no key says so, the layer
+ * count does. */
 #define LAYERS_OF_27B 62u
 
 static void adjust_gemma3(hparams *h) {
     h->embd_scale = sqrtf((float)h->n_embd);
-    h->window_pattern = 6;
+    h->is_window_unscaled = true;
+    if (h->window_pattern == 0) {
+        h->window_pattern = 6;
+    }
     if (h->rope_base_window == h->rope_base) {
         h->rope_base_window = 10000.0f;
     }
@@ -21,5 +25,9 @@ static void adjust_gemma3(hparams *h) {
     }
 }
 
-const arch_traits arch_gemma3 = {.name = "gemma3", .pairing = QN_ROPE_HALF, .activation = QN_GATED_GELU_TANH, .has_qk_norm = true,
-                                 .has_post_norms = true, .adjust = adjust_gemma3};
+const arch_traits arch_gemma3 = {.name = "gemma3",
+                                 .pairing = QN_ROPE_HALF,
+                                 .activation = QN_GATED_GELU_TANH,
+                                 .has_qk_norm = true,
+                                 .has_post_norms = true,
+                                 .adjust = adjust_gemma3};

@@ -5,6 +5,8 @@
 
 #include "model/arch/arch.h"
 
-const arch_traits arch_qwen2 = {.name = "qwen2", .pairing = QN_ROPE_HALF, .activation = QN_GATED_SILU, .needs_qkv_bias = true};
+const arch_traits arch_qwen2 = {
+    .name = "qwen2", .pairing = QN_ROPE_HALF, .activation = QN_GATED_SILU, .needs_qkv_bias = true};
 
-const arch_traits arch_qwen3 = {.name = "qwen3", .pairing = QN_ROPE_HALF, .activation = QN_GATED_SILU, .has_qk_norm = true};
+const arch_traits arch_qwen3 = {
+    .name = "qwen3", .pairing = QN_ROPE_HALF, .activation = QN_GATED_SILU, .has_qk_norm = true};

@@ -1,4 +1,5 @@
-/* simd_c.h — the sixteen-lane vocabulary of the kernels, in portable C. It is also the description of what the same names do in
+/* simd_c.h — the sixteen-lane vocabulary of the kernels, in portable C with the vectors that gcc and clang lower to what the machine has
+ * (arrays with loops would do too, but unrolled sixteen times they take minutes to compile). It is also the description of what the same names do in
  * simd_avx2.h, simd_avx512.h and simd_neon.h: vf sixteen f32, vi sixteen i32, vb sixty-four bytes (four to a lane).
  *
  * A kernel source is compiled once per instruction set; its functions are named by CPU_KERNEL and stay inside their file.
@@ -18,85 +19,106 @@
 #define SIMD_FLOAT_TOKENS 2
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
-typedef struct { float v[16]; } vf;
-typedef struct { int32_t v[16]; } vi;
-typedef struct { uint8_t v[64]; } vb;
+typedef float vf __attribute__((vector_size(64)));
+typedef int32_t vi __attribute__((vector_size(64)));
+typedef uint32_t vu __attribute__((vector_size(64)));
+typedef uint8_t vb __attribute__((vector_size(64)));
 
 #define SIMD_EACH for (int i_ = 0; i_ < 16; i_++)
+/* A loop that is worth keeping a loop: it is no hot path, and unrolled it only costs code. */
+#if defined(__clang__)
+#define SIMD_LOOP _Pragma("clang loop unroll(disable)") SIMD_EACH
+#else
+#define SIMD_LOOP _Pragma("GCC unroll 1") SIMD_EACH
+#endif
 
 /* --- f32 -------------------------------------------------------------------------------------------------------------- */
 
 SIMD_INLINE vf vf_load(const float *p) { vf r; memcpy(&r, p, sizeof r); return r; }
 SIMD_INLINE void vf_store(float *p, vf a) { memcpy(p, &a, sizeof a); }
 /* The first n (1..15) lanes; the others are zero, or not stored. */
-SIMD_INLINE vf vf_load_part(const float *p, uint32_t n) { vf r = {{0}}; memcpy(&r, p, n * sizeof(float)); return r; }
+SIMD_INLINE vf vf_load_part(const float *p, uint32_t n) { vf r = {0}; memcpy(&r, p, n * sizeof(float)); return r; }
 SIMD_INLINE void vf_store_part(float *p, vf a, uint32_t n) { memcpy(p, &a, n * sizeof(float)); }
-SIMD_INLINE vf vf_set1(float x) { vf r; SIMD_EACH r.v[i_] = x; return r; }
-SIMD_INLINE vf vf_add(vf a, vf b) { SIMD_EACH a.v[i_] += b.v[i_]; return a; }
-SIMD_INLINE vf vf_sub(vf a, vf b) { SIMD_EACH a.v[i_] -= b.v[i_]; return a; }
-SIMD_INLINE vf vf_mul(vf a, vf b) { SIMD_EACH a.v[i_] *= b.v[i_]; return a; }
-SIMD_INLINE vf vf_div(vf a, vf b) { SIMD_EACH a.v[i_] /= b.v[i_]; return a; }
-SIMD_INLINE vf vf_max(vf a, vf b) { SIMD_EACH a.v[i_] = a.v[i_] > b.v[i_] ? a.v[i_] : b.v[i_]; return a; }
-SIMD_INLINE vf vf_min(vf a, vf b) { SIMD_EACH a.v[i_] = a.v[i_] < b.v[i_] ? a.v[i_] : b.v[i_]; return a; }
-SIMD_INLINE vf vf_abs(vf a) { SIMD_EACH a.v[i_] = fabsf(a.v[i_]); return a; }
+SIMD_INLINE vf vf_set1(float x) { return (vf){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
+SIMD_INLINE vf vf_sub(vf a, vf b) { return a - b; }
+SIMD_INLINE vf vf_mul(vf a, vf b) { return a * b; }
+SIMD_INLINE vf vf_div(vf a, vf b) { return a / b; }
+/* Lanes of a where the mask is all ones, of b where it is zero. */
+SIMD_INLINE vf vf_select(vi mask, vf a, vf b) { return (vf)((mask & (vi)a) | (~mask & (vi)b)); }
+SIMD_INLINE vf vf_max(vf a, vf b) { return vf_select(a > b, a, b); }
+SIMD_INLINE vf vf_min(vf a, vf b) { return vf_select(a < b, a, b); }
+SIMD_INLINE vf vf_abs(vf a) { return (vf)((vu)a & 0x7FFFFFFFu); }
 /* |a| with the sign of b. */
-SIMD_INLINE vf vf_copysign(vf a, vf b) { SIMD_EACH a.v[i_] = copysignf(a.v[i_], b.v[i_]); return a; }
+SIMD_INLINE vf vf_copysign(vf a, vf b) { return (vf)(((vu)a & 0x7FFFFFFFu) | ((vu)b & 0x80000000u)); }
 /* a * b + c, rounded once or twice. */
-SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { SIMD_EACH c.v[i_] += a.v[i_] * b.v[i_]; return c; }
+SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return c + a * b; }
 /* c - a * b */
-SIMD_INLINE vf vf_fnma(vf a, vf b, vf c) { SIMD_EACH c.v[i_] -= a.v[i_] * b.v[i_]; return c; }
+SIMD_INLINE vf vf_fnma(vf a, vf b, vf c) { return c - a * b; }
 SIMD_INLINE float vf_sum(vf a) {
+    float v[16];
+    memcpy(v, &a, sizeof v);
     for (int n = 8; n > 0; n /= 2) {
-        for (int i = 0; i < n; i++) { a.v[i] += a.v[i + n]; }
+        for (int i = 0; i < n; i++) { v[i] += v[i + n]; }
     }
-    return a.v[0];
+    return v[0];
 }
 SIMD_INLINE float vf_max_lane(vf a) {
-    float m = a.v[0];
-    SIMD_EACH m = a.v[i_] > m ? a.v[i_] : m;
+    float v[16];
+    memcpy(v, &a, sizeof v);
+    float m = v[0];
+    SIMD_LOOP m = v[i_] > m ? v[i_] : m;
     return m;
 }
-/* Rounds to the nearest whole number. */
-SIMD_INLINE vf vf_round(vf a) { SIMD_EACH a.v[i_] = nearbyintf(a.v[i_]); return a; }
+/* Rounds to the nearest whole number: below 2^22 by the sum with 1.5 * 2^23, which leaves no room for a fraction. */
+SIMD_INLINE vf vf_round(vf a) {
+    const vf magic = vf_set1(12582912.0f);
+    return vf_select(vf_abs(a) < vf_set1(4194304.0f), vf_copysign((a + magic) - magic, a), a);
+}
 /* a * 2^n for whole n that keep the result normal. */
 SIMD_INLINE vf vf_scale2(vf a, vf n) {
-    SIMD_EACH {
-        const uint32_t bits = (uint32_t)(((int32_t)n.v[i_] + 127) * 0x800000);
-        float two;
-        memcpy(&two, &bits, sizeof two);
-        a.v[i_] *= two;
-    }
-    return a;
+    const vi exponent = __builtin_convertvector(n, vi) + 127;
+    return a * (vf)(exponent << 23);
 }
 /* a where x >= least, otherwise 0. */
-SIMD_INLINE vf vf_keep_ge(vf a, vf x, float least) { SIMD_EACH a.v[i_] = x.v[i_] >= least ? a.v[i_] : 0; return a; }
+SIMD_INLINE vf vf_keep_ge(vf a, vf x, float least) { return (vf)((x >= vf_set1(least)) & (vi)a); }
 
 /* --- Other element types ---------------------------------------------------------------------------------------------- */
 
 SIMD_INLINE vf vf_from_f16(const void *p) {
     uint16_t h[16];
-    vf r;
+    float v[16];
     memcpy(h, p, sizeof h);
-    SIMD_EACH r.v[i_] = blk_f16_to_f32(h[i_]);
-    return r;
+    SIMD_LOOP v[i_] = blk_f16_to_f32(h[i_]);
+    return vf_load(v);
 }
 SIMD_INLINE vf vf_from_bf16(const void *p) {
     uint16_t h[16];
-    vf r;
+    float v[16];
     memcpy(h, p, sizeof h);
-    SIMD_EACH r.v[i_] = blk_bf16_to_f32(h[i_]);
-    return r;
+    SIMD_LOOP v[i_] = blk_bf16_to_f32(h[i_]);
+    return vf_load(v);
 }
-SIMD_INLINE void vf_to_f16(uint16_t *p, vf a) { SIMD_EACH p[i_] = blk_f32_to_f16(a.v[i_]); }
-SIMD_INLINE void vf_to_bf16(uint16_t *p, vf a) { SIMD_EACH p[i_] = blk_f32_to_bf16(a.v[i_]); }
-SIMD_INLINE vf vf_from_u8(const uint8_t *p) { vf r; SIMD_EACH r.v[i_] = p[i_]; return r; }
-SIMD_INLINE vf vf_from_i8(const uint8_t *p) { vf r; SIMD_EACH r.v[i_] = (int8_t)p[i_]; return r; }
-SIMD_INLINE vf vf_from_vi(vi a) { vf r; SIMD_EACH r.v[i_] = (float)a.v[i_]; return r; }
+SIMD_INLINE void vf_to_f16(uint16_t *p, vf a) {
+    float v[16];
+    memcpy(v, &a, sizeof v);
+    SIMD_LOOP p[i_] = blk_f32_to_f16(v[i_]);
+}
+SIMD_INLINE void vf_to_bf16(uint16_t *p, vf a) {
+    float v[16];
+    memcpy(v, &a, sizeof v);
+    SIMD_LOOP p[i_] = blk_f32_to_bf16(v[i_]);
+}
+SIMD_INLINE vf vf_from_u8(const uint8_t *p) { float v[16]; SIMD_LOOP v[i_] = p[i_]; return vf_load(v); }
+SIMD_INLINE vf vf_from_i8(const uint8_t *p) { float v[16]; SIMD_LOOP v[i_] = (int8_t)p[i_]; return vf_load(v); }
+SIMD_INLINE vf vf_from_vi(vi a) { return __builtin_convertvector(a, vf); }
 /* Stores sixteen values, rounded to nearest even, as signed bytes (they lie in -127..127) and returns their sum. */
 SIMD_INLINE int32_t vf_to_i8(int8_t *p, vf a) {
+    float v[16];
     int32_t sum = 0;
-    SIMD_EACH {
-        const float x = nearbyintf(a.v[i_]);
+    memcpy(v, &a, sizeof v);
+    SIMD_LOOP {
+        const float x = nearbyintf(v[i_]);
         p[i_] = (int8_t)(x >= -127 && x <= 127 ? x : 0); /* a NaN gives 0 */
         sum += p[i_];
     }
@@ -104,46 +126,45 @@ SIMD_INLINE int32_t vf_to_i8(int8_t *p, vf a) {
 }
 /* Rows become columns. */
 SIMD_INLINE void vf_transpose(vf *rows) {
-    for (int i = 0; i < 16; i++) {
-        for (int j = 0; j < i; j++) {
-            const float x = rows[i].v[j];
-            rows[i].v[j] = rows[j].v[i];
-            rows[j].v[i] = x;
-        }
+    float v[16][16], t[16][16];
+    memcpy(v, rows, sizeof v);
+    SIMD_LOOP {
+        for (int j = 0; j < 16; j++) { t[j][i_] = v[i_][j]; }
     }
+    memcpy(rows, t, sizeof t);
 }
 /* Lane i: the sum of rows[i]. */
-SIMD_INLINE vf vf_sums(vf *rows) { vf r; SIMD_EACH r.v[i_] = vf_sum(rows[i_]); return r; }
+SIMD_INLINE vf vf_sums(vf *rows) { float v[16]; SIMD_LOOP v[i_] = vf_sum(rows[i_]); return vf_load(v); }
 
 /* --- Bytes: quants of sixteen rows, four elements each ------------------------------------------------------------------ */
 
 SIMD_INLINE vb vb_load(const uint8_t *p) { vb r; memcpy(&r, p, sizeof r); return r; }
 SIMD_INLINE void vb_store(uint8_t *p, vb a) { memcpy(p, &a, sizeof a); }
-SIMD_INLINE vb vb_low4(vb a) { for (int i = 0; i < 64; i++) { a.v[i] &= 15; } return a; }
-SIMD_INLINE vb vb_high4(vb a) { for (int i = 0; i < 64; i++) { a.v[i] >>= 4; } return a; }
+SIMD_INLINE vb vb_low4(vb a) { return a & 15; }
+SIMD_INLINE vb vb_high4(vb a) { return a >> 4; }
 /* Adds bit n (0..7, a literal) of h as bit 4. */
-SIMD_INLINE vb vb_or_bit_(vb a, vb h, int n) { for (int i = 0; i < 64; i++) { a.v[i] |= (uint8_t)((h.v[i] >> n & 1) << 4); } return a; }
-#define vb_or_bit(a, h, n) vb_or_bit_(a, h, n)
+#define vb_or_bit(a, h, n) ((a) | ((((h) >> (n)) & 1) << 4))
 /* Bits 2n and 2n + 1 (n 0..3, a literal) of h; the same added as bits 4 and 5. */
-SIMD_INLINE vb vb_two_(vb h, int n) { for (int i = 0; i < 64; i++) { h.v[i] = h.v[i] >> 2 * n & 3; } return h; }
-#define vb_two(h, n) vb_two_(h, n)
-SIMD_INLINE vb vb_or_two_(vb a, vb h, int n) { for (int i = 0; i < 64; i++) { a.v[i] |= (uint8_t)((h.v[i] >> 2 * n & 3) << 4); } return a; }
-#define vb_or_two(a, h, n) vb_or_two_(a, h, n)
+#define vb_two(h, n) (((h) >> (2 * (n))) & 3)
+#define vb_or_two(a, h, n) ((a) | ((((h) >> (2 * (n))) & 3) << 4))
 /* Byte n (0..3, a literal) of each lane as f32. */
-SIMD_INLINE vf vb_byte_(vb a, int n) { vf r; SIMD_EACH r.v[i_] = a.v[4 * i_ + n]; return r; }
-#define vb_byte(a, n) vb_byte_(a, n)
+#define vb_byte(a, n) __builtin_convertvector((vi)(((vu)(a) >> (8 * (n))) & 255u), vf)
 
 /* sum over `n_vectors` vectors of (w - 2^zero_shift) * a, per lane; neg is minus the sum of the 4 * n_vectors activations.
  * `bits` of a quant and zero_shift are compile-time constants; zero_shift 31 means no zero point. */
 SIMD_INLINE vi vi_dot(const vb *w, const int8_t *a, int32_t neg, const int n_vectors, const uint32_t bits, const uint32_t zero_shift) {
-    vi r;
+    vi r = {0};
     (void)bits;
-    SIMD_EACH r.v[i_] = zero_shift == 31 ? 0 : neg * (1 << zero_shift);
+    r += zero_shift == 31 ? 0 : neg * (1 << (zero_shift & 7));
+#if defined(__clang__)
+#pragma clang loop unroll(disable)
+#else
+#pragma GCC unroll 1
+#endif
     for (int v = 0; v < n_vectors; v++) {
-        SIMD_EACH {
-            const uint8_t *const q = &w[v].v[4 * i_];
-            r.v[i_] += q[0] * a[4 * v] + q[1] * a[4 * v + 1] + q[2] * a[4 * v + 2] + q[3] * a[4 * v + 3];
-        }
+        const vu lanes = (vu)w[v];
+        r += (vi)(lanes & 255u) * a[4 * v] + (vi)(lanes >> 8 & 255u) * a[4 * v + 1] + (vi)(lanes >> 16 & 255u) * a[4 * v + 2] +
+             (vi)(lanes >> 24) * a[4 * v + 3];
     }
     return r;
 }

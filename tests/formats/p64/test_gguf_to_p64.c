@@ -588,7 +588,7 @@ static void facts_that_a_container_loses_are_told_and_those_that_matter_block(vo
     assert_int_equal(gguf_source_init(&source, &m.gguf, &diag), FMT_OK);
     convert_facts_report report = convert_facts(&source, false, keep_fact, &list);
     assert_int_equal(find_fact(&list, "llama.attention.key_length"), 2); /* 16, not 2 / 2 */
-    assert_int_equal(find_fact(&list, "rope_freqs.weight"), 2);
+    assert_int_equal(find_fact(&list, "rope_freqs.weight"), 0); /* kept, and a llama graph uses it */
     assert_int_equal(find_fact(&list, "general.architecture"), 1);
     assert_int_equal(find_fact(&list, "llama.attention.layer_norm_rms_epsilon"), 1);
     assert_int_equal(find_fact(&list, "tokenizer.ggml.token_type"), 1);

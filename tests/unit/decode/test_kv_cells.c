@@ -95,6 +95,28 @@ static void truncation_beyond_the_window_starts_again(void **state) {
     kv_cells_deinit(&kv);
 }
 
+static void a_second_truncation_remembers_what_the_first_gave_up(void **state) {
+    (void)state;
+    kv_cells kv = make_cells(WINDOW + CHUNK);
+    kv_cells_commit(&kv, 30);
+    assert_int_equal(kv_cells_truncate(&kv, 27), 27);
+    /* Position 24 would need to see 17, whose cell position 29 has taken. */
+    assert_int_equal(kv_cells_truncate(&kv, 24), 0);
+    kv_cells_deinit(&kv);
+}
+
+static void a_cancelled_step_counts_as_overwriting(void **state) {
+    (void)state;
+    kv_cells kv = make_cells(WINDOW + CHUNK);
+    kv_cells_commit(&kv, 30);
+    kv_cells_place(&kv, CHUNK);
+    assert_int_equal(kv_cells_truncate(&kv, 28), 0); /* without the step 28 could be kept */
+    kv_cells_place(&kv, CHUNK);
+    kv_cells_commit(&kv, CHUNK);
+    assert_int_equal(kv_cells_truncate(&kv, 2), 2); /* and from the start everything is as new */
+    kv_cells_deinit(&kv);
+}
+
 static void truncation_to_more_than_there_is_changes_nothing(void **state) {
     (void)state;
     kv_cells kv = make_cells(CTX);
@@ -109,6 +131,8 @@ int main(void) {
         cmocka_unit_test(a_step_that_was_not_committed_changes_nothing),
         cmocka_unit_test(truncation_keeps_what_the_window_still_has),
         cmocka_unit_test(truncation_beyond_the_window_starts_again),
+        cmocka_unit_test(a_second_truncation_remembers_what_the_first_gave_up),
+        cmocka_unit_test(a_cancelled_step_counts_as_overwriting),
         cmocka_unit_test(truncation_to_more_than_there_is_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,15 +9,23 @@
 
 #include "model/hparams.h"
 
+#define MAX_LIST 4
+
 typedef struct key_value {
     const char *key;
     double value; /* NaN with text */
     const char *text;
+    uint32_t n_list; /* not 0: an array instead of a value */
+    uint64_t list[MAX_LIST];
 } key_value;
 
-static const key_value sound[] = {{"llama.block_count", 2, NULL}, {"llama.embedding_length", 64, NULL}, {"llama.attention.head_count", 8, NULL},
-                                  {"llama.attention.head_count_kv", 4, NULL}, {"llama.feed_forward_length", 172, NULL},
-                                  {"llama.attention.layer_norm_rms_epsilon", 1e-5, NULL}, {NULL, 0, NULL}};
+static const key_value sound[] = {{"llama.block_count", 3, NULL, 0, {0}},
+                                  {"llama.embedding_length", 64, NULL, 0, {0}},
+                                  {"llama.attention.head_count", 8, NULL, 0, {0}},
+                                  {"llama.attention.head_count_kv", 4, NULL, 0, {0}},
+                                  {"llama.feed_forward_length", 172, NULL, 0, {0}},
+                                  {"llama.attention.layer_norm_rms_epsilon", 1e-5, NULL, 0, {0}},
+                                  {NULL, 0, NULL, 0, {0}}};
 
 typedef struct table {
     const key_value *base;
@@ -63,16 +71,30 @@ static fact_result get_string(const facts *f, const char *key, fmt_str *out, err
     return FACT_FOUND;
 }
 
+static fact_result get_uint_at(const facts *f, const char *key, uint64_t index, uint64_t *out, error_context *err) {
+    const key_value *kv = find(f, key);
+    if (kv == NULL || kv->n_list == 0) {
+        return FACT_ABSENT;
+    }
+    if (index >= kv->n_list) {
+        FAIL(err, QN_BAD_FILE, "%s has no whole number at index %u", key, (unsigned)index);
+        return FACT_WRONG;
+    }
+    *out = kv->list[index];
+    return FACT_FOUND;
+}
+
 static qn_status read_with(key_value changed, hparams *out, error_context *err) {
     const table t = {sound, changed};
-    const facts f = {.ctx = &t, .path = "model", .get_uint = get_uint, .get_float = get_float, .get_string = get_string};
+    const facts f = {.ctx = &t, .path = "model", .get_uint = get_uint, .get_float = get_float, .get_string = get_string,
+                     .get_uint_at = get_uint_at};
     return hparams_read(&f, "llama", 512, out, err);
 }
 
 static void defaults_are_those_of_the_format(void **state) {
     (void)state;
     hparams h;
-    assert_int_equal(read_with((key_value){NULL, 0, NULL}, &h, NULL), QN_OK);
+    assert_int_equal(read_with((key_value){.key = NULL}, &h, NULL), QN_OK);
     assert_int_equal(h.head_dim, 8);
     assert_int_equal(h.n_rot, 8);
     assert_true(h.rope_base == 10000.0f);
@@ -88,18 +110,23 @@ static void a_broken_key_is_named_with_its_value(void **state) {
         qn_status status;
         const char *words[2];
     } rows[] = {
-        {{"llama.block_count", 0, NULL}, QN_BAD_FILE, {"block_count", "0"}},
-        {{"llama.block_count", 5000, NULL}, QN_BAD_FILE, {"block_count", "5000"}},
-        {{"llama.attention.head_count", 0, NULL}, QN_BAD_FILE, {"head_count", "0"}},
-        {{"llama.attention.head_count", 5, NULL}, QN_BAD_FILE, {"head_count", "5"}},
-        {{"llama.attention.head_count_kv", 3, NULL}, QN_BAD_FILE, {"head_count_kv", "3"}},
-        {{"llama.rope.freq_base", NAN, NULL}, QN_BAD_FILE, {"rope.freq_base", "nan"}},
-        {{"llama.rope.dimension_count", 10, NULL}, QN_BAD_FILE, {"rope.dimension_count", "10"}},
-        {{"llama.rope.dimension_count", 7, NULL}, QN_BAD_FILE, {"rope.dimension_count", "7"}},
-        {{"llama.attention.layer_norm_rms_epsilon", 0, NULL}, QN_BAD_FILE, {"epsilon", "0"}},
-        {{"llama.attention.layer_norm_rms_epsilon", INFINITY, NULL}, QN_BAD_FILE, {"epsilon", "missing"}},
-        {{"llama.rope.scaling.type", NAN, "spiral"}, QN_UNSUPPORTED, {"scaling.type", "spiral"}},
-        {{"llama.expert_count", 8, NULL}, QN_UNSUPPORTED, {"expert_count", "8"}},
+        {{"llama.block_count", 0, NULL, 0, {0}}, QN_BAD_FILE, {"block_count", "0"}},
+        {{"llama.block_count", 5000, NULL, 0, {0}}, QN_BAD_FILE, {"block_count", "5000"}},
+        {{"llama.attention.head_count", 0, NULL, 0, {0}}, QN_BAD_FILE, {"head_count", "0"}},
+        {{"llama.attention.head_count", 5, NULL, 0, {0}}, QN_BAD_FILE, {"head_count", "5"}},
+        {{"llama.attention.head_count_kv", 3, NULL, 0, {0}}, QN_BAD_FILE, {"head_count_kv", "3"}},
+        {{"llama.rope.freq_base", NAN, NULL, 0, {0}}, QN_BAD_FILE, {"rope.freq_base", "nan"}},
+        {{"llama.rope.dimension_count", 10, NULL, 0, {0}}, QN_BAD_FILE, {"rope.dimension_count", "10"}},
+        {{"llama.rope.dimension_count", 7, NULL, 0, {0}}, QN_BAD_FILE, {"rope.dimension_count", "7"}},
+        {{"llama.attention.layer_norm_rms_epsilon", 0, NULL, 0, {0}}, QN_BAD_FILE, {"epsilon", "0"}},
+        {{"llama.attention.layer_norm_rms_epsilon", INFINITY, NULL, 0, {0}}, QN_BAD_FILE, {"epsilon", "missing"}},
+        {{"llama.rope.scaling.type", NAN, "spiral", 0, {0}}, QN_UNSUPPORTED, {"scaling.type", "spiral"}},
+        {{"llama.expert_count", 8, NULL, 0, {0}}, QN_UNSUPPORTED, {"expert_count", "8"}},
+        {{"llama.feed_forward_length", 0, NULL, 3, {172, 172, 96}}, QN_UNSUPPORTED, {"feed_forward_length is 96", "layer 2"}},
+        {{"llama.feed_forward_length", 0, NULL, 2, {172, 172}}, QN_BAD_FILE, {"feed_forward_length", "index 2"}},
+        {{"llama.attention.head_count_kv", 0, NULL, 3, {0, 0, 0}}, QN_BAD_FILE, {"head_count_kv is 0", "each layer"}},
+        {{"llama.attention.head_count_kv", 0, NULL, 3, {3, 3, 3}}, QN_BAD_FILE, {"head_count_kv is 3", "head_count 8"}},
+        {{"llama.attention.sliding_window_pattern", 0, NULL, 2, {1, 0}}, QN_BAD_FILE, {"sliding_window_pattern", "index 2"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         error_context err = {0};
@@ -111,6 +138,35 @@ static void a_broken_key_is_named_with_its_value(void **state) {
             }
         }
     }
+}
+
+static void a_list_of_equal_numbers_is_read_as_one(void **state) {
+    (void)state;
+    hparams h;
+    const key_value heads = {.key = "llama.attention.head_count_kv", .n_list = 3, .list = {2, 2, 2}};
+    assert_int_equal(read_with(heads, &h, NULL), QN_OK);
+    assert_int_equal(h.n_head_kv, 2);
+}
+
+static void a_list_says_which_layers_have_the_window(void **state) {
+    (void)state;
+    hparams h;
+    const key_value pattern = {.key = "llama.attention.sliding_window_pattern", .n_list = 3, .list = {0, 1, 0}};
+    assert_int_equal(read_with(pattern, &h, NULL), QN_OK);
+    assert_false(hparams_is_windowed(&h, 1)); /* no window at all: the list says nothing */
+    h.window = 16;
+    assert_false(hparams_is_windowed(&h, 0));
+    assert_true(hparams_is_windowed(&h, 1));
+    assert_false(hparams_is_windowed(&h, 2));
+}
+
+static void both_names_of_the_attention_factor_count(void **state) {
+    (void)state;
+    hparams h;
+    assert_int_equal(read_with((key_value){.key = "llama.rope.scaling.attn_factor", .value = 1.5}, &h, NULL), QN_OK);
+    assert_true(h.rope_attn_factor == 1.5f);
+    assert_int_equal(read_with((key_value){.key = "llama.rope.scaling.yarn_attn_factor", .value = 1.25}, &h, NULL), QN_OK);
+    assert_true(h.rope_attn_factor == 1.25f);
 }
 
 static void windows_alternate_as_the_pattern_says(void **state) {
@@ -125,6 +181,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_those_of_the_format),
         cmocka_unit_test(a_broken_key_is_named_with_its_value),
+        cmocka_unit_test(a_list_of_equal_numbers_is_read_as_one),
+        cmocka_unit_test(a_list_says_which_layers_have_the_window),
+        cmocka_unit_test(both_names_of_the_attention_factor_count),
         cmocka_unit_test(windows_alternate_as_the_pattern_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

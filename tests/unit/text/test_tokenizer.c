@@ -313,6 +313,7 @@ typedef struct refusal {
 
 static void spoil_nothing(small_vocabulary *v) { (void)v; }
 static void spoil_model(small_vocabulary *v) { v->facts.model = (fmt_str){"bert", 4}; }
+static void spoil_no_model(small_vocabulary *v) { v->facts.model = (fmt_str){NULL, 0}; }
 static void spoil_pre(small_vocabulary *v) { v->facts.pre = (fmt_str){"nobody-knows", 12}; }
 static void spoil_no_pre(small_vocabulary *v) { v->facts.pre = (fmt_str){"", 0}; }
 static void spoil_no_merges(small_vocabulary *v) { v->facts.n_merges = 0; }
@@ -327,6 +328,7 @@ static void spoil_right(small_vocabulary *v) { v->merges[0].right = (fmt_str){"a
 
 static const refusal refusals[] = {
     {"model", spoil_model, false, QN_UNSUPPORTED, "\"bert\""},
+    {"no model", spoil_no_model, false, QN_BAD_FILE, "tokenizer.ggml.model is missing"},
     {"unknown pre", spoil_pre, true, QN_UNSUPPORTED, "\"nobody-knows\", a pre-tokenizer that is not known here. Known: gpt-2"},
     {"no pre", spoil_no_pre, true, QN_UNSUPPORTED, "tokenizer.ggml.pre is missing"},
     {"no merges", spoil_no_merges, true, QN_BAD_FILE, "tokenizer.ggml.merges"},
