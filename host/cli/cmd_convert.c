@@ -137,18 +137,14 @@ static int convert_model(command_context *c, const model *m, const char *output)
     fmt_status status = gguf_source_init(&source, &m->gguf, &diag);
     if (status == FMT_OK) {
         const convert_request request = {
-<<<<<<< HEAD
-            .gguf = &m->gguf, .mapping = &m->file, .output_path = output, .is_forced = settings.is_forced, .is_checked = !settings.no_check, .note = on_note,
-            .progress = on_progress, .ctx = &v,
-=======
             .gguf = &m->gguf,
+            .mapping = &m->file,
             .output_path = output,
             .is_forced = settings.is_forced,
             .is_checked = !settings.no_check,
             .note = on_note,
             .progress = on_progress,
             .ctx = &v,
->>>>>>> main
             .options = {.layout = strcmp(settings.layout, "plain") == 0 ? P64_LAYOUT_PLAIN : P64_LAYOUT_PACKED,
                         .form = find_form(settings.weights),
                         .page_log2 = settings.page_log2,
