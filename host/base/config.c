@@ -1,6 +1,7 @@
 /* config.c — INI through inih, which hands over section, key and value line by line. */
 #include "base/config.h"
 
+#include <errno.h>
 #include <ini.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -67,15 +68,20 @@ qn_status config_read(const char *path, config *out, error_context *err) {
     reading r = {.into = out, .stream = fopen(path, "re")};
     memset(out, 0, sizeof *out);
     if (r.stream == NULL) {
-        return FAIL(err, QN_NOT_FOUND, "%s: cannot be opened", path);
+        return error_from_errno(err, errno, path, "cannot open the configuration");
     }
     out->path = strdup(path);
     const int result = out->path == NULL ? -2 : ini_parse_stream(read_piece, &r, handle_entry, &r);
+    const bool is_readable = !ferror(r.stream);
+    const int number = errno;
     fclose(r.stream);
-    if (result == 0) {
+    if (result == 0 && is_readable) {
         return QN_OK;
     }
     config_free(out);
+    if (!is_readable) {
+        return error_from_errno(err, number, path, "cannot read the configuration");
+    }
     return result < 0 ? FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path)
                       : FAIL(err, QN_BAD_INPUT, "%s: line %d: is neither [section] nor key = value", path, result);
 }

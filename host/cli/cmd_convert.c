@@ -138,6 +138,7 @@ static int convert_model(command_context *c, const model *m, const char *output)
     if (status == FMT_OK) {
         const convert_request request = {
             .gguf = &m->gguf,
+            .mapping = &m->file,
             .output_path = output,
             .is_forced = settings.is_forced,
             .is_checked = !settings.no_check,

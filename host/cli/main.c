@@ -50,11 +50,22 @@ static int refuse_command(const char *name) {
     return EXIT_USAGE;
 }
 
+/* Parsing failed, perhaps before it came to --json. */
+static bool is_json_asked(int argc, char *const *argv) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int run_command(const command *which, int argc, char *const *argv) {
     static command_context context; /* large, and one a process */
     int status = EXIT_USAGE;
     if (command_parse(&context, which, argc, argv) < 0) {
-        log_error(&context.err);
+        context.json = context.json || is_json_asked(argc, argv);
+        command_fail(&context);
         log_line(QN_LOG_INFO, "usage: quoin %s %s", which->name, which->synopsis);
     } else {
         status = context.help ? EXIT_DONE : which->run(&context);
