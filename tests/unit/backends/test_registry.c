@@ -15,22 +15,14 @@
 
 #include "backends/builtin.h"
 #include "backends/registry.h"
+#include "corpus.h"
 
-static char root[64], first[80], second[80], empty[80];
+static char root[CORPUS_PATH_SIZE], first[CORPUS_PATH_SIZE + 8], second[CORPUS_PATH_SIZE + 8], empty[CORPUS_PATH_SIZE + 8];
 static registry reg; /* large */
-
-static void remove_tree(const char *path) {
-    char command[160];
-    snprintf(command, sizeof command, "rm -rf '%s'", path);
-    assert_int_equal(system(command), 0);
-}
 
 static int make_folders(void **state) {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/quoin-registry-XXXXXX");
-    if (mkdtemp(root) == NULL) {
-        return -1;
-    }
+    test_make_folder(root);
     snprintf(first, sizeof first, "%s/first", root);
     snprintf(second, sizeof second, "%s/second", root);
     snprintf(empty, sizeof empty, "%s/empty", root);
@@ -40,12 +32,12 @@ static int make_folders(void **state) {
 
 static int remove_folders(void **state) {
     (void)state;
-    remove_tree(root);
+    test_remove_tree(root);
     return 0;
 }
 
 static void make_file(const char *folder, const char *name, mode_t mode) {
-    char path[200];
+    char path[CORPUS_PATH_SIZE + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     const int fd = open(path, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0);
@@ -121,7 +113,7 @@ static void a_folder_that_everyone_may_write_is_refused_as_a_whole(void **state)
 
 static void a_file_of_a_stranger_is_refused(void **state) {
     (void)state;
-    char path[200];
+    char path[CORPUS_PATH_SIZE + 64];
     if (geteuid() != 0) {
         skip();
     }
@@ -140,7 +132,7 @@ static void a_relative_folder_is_refused(void **state) {
 
 static void a_named_file_must_have_the_ending(void **state) {
     (void)state;
-    char path[200];
+    char path[CORPUS_PATH_SIZE + 64];
     const char *files[] = {path};
     snprintf(path, sizeof path, "%s/notes.txt", first);
     const registry_options options = {.plugin_files = files, .n_plugin_files = 1};
