@@ -16,7 +16,7 @@
 #define MAX_THREADS 256
 #define BACKEND_SECTION "backend "
 
-static command_context *signal_context; /* the one context whose cancel flag signals set */
+static command_context *volatile signal_context; /* the one context whose cancel flag signals set */
 
 static const option *make_common_options(command_context *c) {
     static option table[10];
