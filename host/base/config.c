@@ -17,35 +17,28 @@ static void free_entry(config_entry *entry) {
     free(entry->value);
 }
 
-/* inih tells its handler the line only when it was built to; so the lines are counted as they are read. */
+/* Where the reader stands. inih tells handlers the line only when it was built so; counting here works with any. */
 typedef struct reading {
-    config *out;
+    config *into;
     FILE *stream;
     uint32_t line;
-    bool is_continued; /* the last piece had no line feed: a line longer than inih's buffer comes in several */
+    bool is_within_line; /* the last piece did not end its line */
 } reading;
 
-static char *read_line(char *text, int room, void *stream) {
-    reading *r = stream;
-    if (fgets(text, room, r->stream) == NULL) {
-        return NULL;
+/* As fgets, counting lines. */
+static char *read_piece(char *piece, int room, void *user) {
+    reading *r = user;
+    char *read = fgets(piece, room, r->stream);
+    if (read != NULL) {
+        r->line += r->is_within_line ? 0 : 1;
+        r->is_within_line = strchr(piece, '\n') == NULL;
     }
-    r->line += !r->is_continued;
-    r->is_continued = strchr(text, '\n') == NULL;
-    return text;
+    return read;
 }
 
 /* inih wants non-zero for success. */
-static int add_entry(void *user, const char *section, const char *key, const char *value
-#if INI_HANDLER_LINENO
-                     , int line
-#endif
-) {
-    const reading *r = user;
-    config *c = r->out;
-#if INI_HANDLER_LINENO
-    (void)line;
-#endif
+static int add_entry(reading *r, const char *section, const char *key, const char *value) {
+    config *c = r->into;
     config_entry *grown = realloc(c->entries, (c->n_entries + 1) * sizeof *grown);
     if (grown == NULL) {
         return 0;
@@ -60,14 +53,25 @@ static int add_entry(void *user, const char *section, const char *key, const cha
     return 1;
 }
 
+#if INI_HANDLER_LINENO
+static int handle_entry(void *user, const char *section, const char *key, const char *value, int line) {
+    (void)line;
+    return add_entry(user, section, key, value);
+}
+#else
+static int handle_entry(void *user, const char *section, const char *key, const char *value) {
+    return add_entry(user, section, key, value);
+}
+#endif
+
 qn_status config_read(const char *path, config *out, error_context *err) {
+    reading r = {.into = out, .stream = fopen(path, "re")};
     memset(out, 0, sizeof *out);
-    reading r = {.out = out, .stream = fopen(path, "re")};
     if (r.stream == NULL) {
         return error_from_errno(err, errno, path, "cannot open the configuration");
     }
     out->path = strdup(path);
-    const int result = out->path == NULL ? -2 : ini_parse_stream(read_line, &r, add_entry, &r);
+    const int result = out->path == NULL ? -2 : ini_parse_stream(read_piece, &r, handle_entry, &r);
     const bool is_readable = !ferror(r.stream);
     const int number = errno;
     fclose(r.stream);

@@ -40,7 +40,7 @@ void log_line(uint32_t level, const char *format, ...) {
 void log_error(const error_context *err) {
     log_line(QN_LOG_ERROR, "%s", error_text(err));
     for (uint32_t i = 1; i < err->n_frames; i++) {
-        log_line(QN_LOG_INFO, "  while %s", err->frames[i].text);
+        log_line(QN_LOG_DEBUG, "  while %s", err->frames[i].text);
     }
     for (uint32_t i = 0; i < err->n_frames; i++) {
         log_line(QN_LOG_DEBUG, "  at %s:%d", err->frames[i].file, err->frames[i].line);

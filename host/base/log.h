@@ -19,7 +19,7 @@ uint32_t log_get_level(void);
 
 void log_line(uint32_t level, const char *format, ...) ERROR_PRINTF(2, 3);
 
-/* Prints an error context: the message, then, at QN_LOG_DEBUG, the frames with file and line. */
+/* Prints an error context: one line; at QN_LOG_DEBUG also what was being done, and where in the source. */
 void log_error(const error_context *err);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/words.h"
 #include "cli/command.h"
 #include "common/crc32c.h"
 
@@ -41,7 +42,7 @@ static int print_version(void) {
 
 static int refuse_command(const char *name) {
     size_t at = 0;
-    const char *nearest = nearest_word(name, next_command, &at);
+    const char *nearest = words_find_nearest(name, next_command, &at);
     if (nearest != NULL) {
         log_line(QN_LOG_ERROR, "unknown command %s; did you mean %s?", name, nearest);
     } else {

@@ -51,6 +51,7 @@ qn_status prompt_check_options(const prompt_options *p, error_context *err) {
 static qn_status read_stream(FILE *stream, const char *path, char **out_text, size_t *out_size, error_context *err) {
     size_t capacity = 65536, size = 0;
     char *text = malloc(capacity);
+    errno = 0;
     while (text != NULL) {
         size += fread(text + size, 1, capacity - size - 1, stream);
         if (size + 1 < capacity) {
@@ -67,8 +68,10 @@ static qn_status read_stream(FILE *stream, const char *path, char **out_text, si
         return FAIL(err, QN_LIMIT, "%s: does not fit in memory, or is longer than 1 GiB", path);
     }
     if (ferror(stream)) {
+        const int number = errno;
         free(text);
-        return error_from_errno(err, errno, path, "cannot read it");
+        return number == EINTR ? FAIL(err, QN_CANCELLED, "%s: interrupted while reading", path)
+                               : error_from_errno(err, number, path, "cannot read it");
     }
     text[size] = '\0';
     *out_text = text;

@@ -69,13 +69,14 @@ const char *quoin_version(void) {
 static qn_status start_runtime(quoin_runtime *rt, const quoin_runtime_options *o, error_context *err) {
     qn_machine machine;
     bool was_named;
+    const backend_request request = {.text = o->backend};
     const registry_options where = {.plugin_dirs = &o->plugin_dir, .n_plugin_dirs = o->plugin_dir != NULL};
     QN_TRY(machine_detect(&machine, err), err, "looking at the machine");
     QN_TRY(team_create(o->n_threads > 0 ? o->n_threads : machine.n_workers, &rt->workers, err), err,
            "starting threads");
     host_services_init(&rt->services, &machine, rt->workers);
     registry_discover(&where, &rt->backends);
-    QN_TRY(backend_choose(&rt->backends, &rt->services, o->backend, &rt->on, &was_named, err), err,
+    QN_TRY(backend_choose(&rt->backends, &rt->services, &request, &rt->on, &was_named, err), err,
            "choosing a backend");
     snprintf(rt->description, sizeof rt->description, "%s %s | %s | %s | %u threads", rt->on.spec.name, rt->on.version,
              rt->on.info.name, rt->on.info.driver, team_size(rt->workers));

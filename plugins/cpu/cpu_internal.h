@@ -151,6 +151,7 @@ struct qn_session {
     float *parts;             /* split attention */
     cpu_cells *ranges;        /* [n_workers][CPU_CHUNK_CELLS] */
     const qn_binding **bindings; /* [n_buffers] of the running step */
+    uint64_t *op_ns;          /* [n_ops] while quoin.profile/1 measures, otherwise null */
     uint32_t last_tokens, last_outputs; /* of the last complete step, for tap */
     bool stepped;
 };
@@ -165,6 +166,12 @@ qn_status cpu_compile(qn_device *device, const qn_program *program, const qn_lim
                       const qn_compile_options *options, qn_prog **out, qn_error *err);
 void cpu_prog_free(qn_prog *prog);
 uint64_t cpu_describe(qn_prog *prog, uint32_t op, char *text, uint64_t room);
+
+/* --- cpu_profile.c: quoin.profile/1 ---------------------------------------------------------------------------------- */
+
+const void *QN_CALL cpu_get_ext(const char *id);
+/* Adds to an op's time; only while op_ns is there. */
+void cpu_profile_add(qn_session *session, uint32_t op, uint64_t nanoseconds);
 
 /* --- cpu_stages.c: from ops to stages, barriers and storage ----------------------------------------------------------- */
 

@@ -121,16 +121,11 @@ static void close_device(qn_device *device) {
     }
 }
 
-static const void *get_ext(const char *id) {
-    (void)id;
-    return NULL;
-}
-
 static const qn_plugin table = {
     .size = sizeof table, .start = start, .stop = stop, .devices = list_devices, .open = open_device, .close = close_device,
     .check = cpu_check, .plan = cpu_plan_memory, .compile = cpu_compile, .prog_free = cpu_prog_free,
     .bind_weights = cpu_bind_weights, .seal = cpu_seal, .session_new = cpu_session_new, .session_free = cpu_session_free,
-    .step = cpu_step, .state_move = cpu_state_move, .tap = cpu_tap, .describe = cpu_describe, .get_ext = get_ext
+    .step = cpu_step, .state_move = cpu_state_move, .tap = cpu_tap, .describe = cpu_describe, .get_ext = cpu_get_ext
 };
 
 static const qn_option_info option_table[] = {

@@ -253,11 +253,13 @@ void cpu_run_worker(void *arg, uint32_t worker, uint32_t n_workers) {
     cpu_run *const run = arg;
     const qn_host *const host = run->prog->host;
     const uint32_t sharers = n_workers < run->prog->n_workers ? n_workers : run->prog->n_workers;
+    const bool is_timed = worker == 0 && run->session->op_ns != NULL;
     for (uint32_t i = 0; i < run->plan->n_stages; i++) {
         const cpu_stage *const stage = &run->plan->stages[i];
         if (stage->kind == CPU_STAGE_MERGE && !cpu_attention_is_split(run, stage)) {
             continue;
         }
+        const uint64_t begin = is_timed ? host->time_ns(host->ctx) : 0;
         if (stage->barrier) {
             host->team_barrier(host->ctx);
             if (atomic_load_explicit(&run->stop_stage, memory_order_relaxed) == i) {
@@ -266,6 +268,9 @@ void cpu_run_worker(void *arg, uint32_t worker, uint32_t n_workers) {
         }
         if (worker < sharers) { /* storage is there for as many as the machine record tells */
             run_stage(run, stage, worker, sharers);
+        }
+        if (is_timed) {
+            cpu_profile_add(run->session, stage->op, host->time_ns(host->ctx) - begin);
         }
         if (stage->layer_end && worker == 0 && *host->cancel != 0) {
             request_stop(run, i);

@@ -91,6 +91,7 @@ void cpu_session_free(qn_session *session) {
     for (uint32_t i = 0; session->states != NULL && i < session->prog->n_buffers; i++) {
         host->mem_free(ctx, session->states[i]);
     }
+    host->mem_free(ctx, session->op_ns);
     host->mem_free(ctx, session->parts);
     host->mem_free(ctx, session->ranges);
     host->mem_free(ctx, session->scratch);

@@ -53,7 +53,8 @@ static void open_rig(rig *r, const char *backend_name, uint32_t numeric, qn_form
     if (registry_find(&r->backends, backend_name) < 0) {
         skip();
     }
-    must(r, backend_choose(&r->backends, &r->services, backend_name, &r->on, &was_named, &r->err));
+    const backend_request request = {.text = backend_name};
+    must(r, backend_choose(&r->backends, &r->services, &request, &r->on, &was_named, &r->err));
     must(r, model_open(r->cases.items[0].path, NULL, r->workers, &r->m, &r->err));
     const plan_options options = {.n_ctx = 64, .max_chunk = 16, .numeric = numeric, .state_format = state_format};
     must(r, plan_create(r->m, &r->on, &options, &r->p, &r->err));
