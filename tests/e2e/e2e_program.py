@@ -463,7 +463,9 @@ for options, is_same in ((['--layout', 'packed'], True), (['--layout', 'plain'],
 
 @test
 def the_default_model_is_converted_and_its_greedy_text_is_that_of_its_source(t):
-    model = source('examples/models/quoin-tiny.gguf')
+    model = os.path.join(SOURCE, 'examples/models/quoin-tiny.gguf')
+    if not os.path.exists(model):
+        skip('examples/models is not there')
     out = t.path('quoin-tiny.p64')
     t.exits(0, 'convert', model, '-o', out)
     t.exits(0, 'verify', out, '--strict')
