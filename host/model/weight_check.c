@@ -143,7 +143,11 @@ qn_status weight_check_run(const model *m, bool check_values, const bool *is_wan
     } else {
         check_pieces(&job, 0, 1);
     }
-    const qn_status status = m->format == MODEL_P64 ? judge_p64(&job, err) : judge_gguf(&job, err);
+    /* Pages that could not be read count as zeros: whether the file was cut is asked before what they seem to say. */
+    qn_status status = mapped_file_check(&m->file, err);
+    if (status == QN_OK) {
+        status = m->format == MODEL_P64 ? judge_p64(&job, err) : judge_gguf(&job, err);
+    }
     free(job.pieces);
     return status;
 }

@@ -53,8 +53,10 @@ static void quotas_are_rounded_up_to_cores(void **state) {
     static const struct {
         const char *text;
         uint64_t cores;
-    } rows[] = {{"200000 100000\n", 2}, {"150000 100000\n", 2}, {"10000 100000\n", 1}, {"max 100000\n", CGROUP_UNLIMITED},
-                {"0 100000\n", 1}, {"100000 0\n", CGROUP_UNLIMITED}, {"", CGROUP_UNLIMITED}, {"word\n", CGROUP_UNLIMITED}};
+    } rows[] = {{"200000 100000\n", 2}, {"150000 100000\n", 2},
+                {"10000 100000\n", 1},  {"max 100000\n", CGROUP_UNLIMITED},
+                {"0 100000\n", 1},      {"100000 0\n", CGROUP_UNLIMITED},
+                {"", CGROUP_UNLIMITED}, {"word\n", CGROUP_UNLIMITED}};
     put("list", "0::/box\n");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         put("box/cpu.max", rows[i].text);

@@ -15,31 +15,42 @@ enum { WIDTH = 16, HEADS = 2, FF = 32, VOCABULARY = 40 };
 
 /* One layer with every op. */
 static qn_status build_layer(qn_program **out) {
-    static const qn_rope_attrs rope = {.size = sizeof rope, .n_head = HEADS, .head_dim = WIDTH / HEADS, .n_rot = WIDTH / HEADS,
-                                       .pairing = QN_ROPE_HALF, .base = 10000.0f, .freq_scale = 1.0f, .attn_factor = 1.0f};
+    static const qn_rope_attrs rope = {.size = sizeof rope,
+                                       .n_head = HEADS,
+                                       .head_dim = WIDTH / HEADS,
+                                       .n_rot = WIDTH / HEADS,
+                                       .pairing = QN_ROPE_HALF,
+                                       .base = 10000.0f,
+                                       .freq_scale = 1.0f,
+                                       .attn_factor = 1.0f};
     static const qn_attention_attrs attention = {.size = sizeof attention, .n_head = HEADS, .n_kv_head = HEADS,
                                                  .head_dim = WIDTH / HEADS, .value_dim = WIDTH / HEADS, .scale = 0.35f};
     program_builder b;
     program_builder_init(&b);
     const uint32_t group = program_cell_group(&b, 0);
-    const uint32_t ids = program_index_input(&b, QN_DIM_TOKENS, "ids"), rows = program_index_input(&b, QN_DIM_OUTPUTS, "rows");
+    const uint32_t ids = program_index_input(&b, QN_DIM_TOKENS, "ids"),
+                   rows = program_index_input(&b, QN_DIM_OUTPUTS, "rows");
     const uint32_t table = program_weight(&b, QN_FORMAT_F32, WIDTH, VOCABULARY, "table");
     const uint32_t square = program_weight(&b, QN_FORMAT_F16, WIDTH, WIDTH, "square");
-    const uint32_t up = program_weight(&b, QN_FORMAT_Q8_0, 32, FF, "up"), gain = program_weight(&b, QN_FORMAT_F32, WIDTH, 1, "gain");
+    const uint32_t up = program_weight(&b, QN_FORMAT_Q8_0, 32, FF, "up"),
+                   gain = program_weight(&b, QN_FORMAT_F32, WIDTH, 1, "gain");
     const uint32_t head_gain = program_weight(&b, QN_FORMAT_F32, WIDTH / HEADS, 1, "head gain");
     const uint32_t bias = program_weight(&b, QN_FORMAT_F32, WIDTH, 1, "bias");
-    const uint32_t wide = program_weight(&b, QN_FORMAT_F32, WIDTH, 32, "wide"), down = program_weight(&b, QN_FORMAT_F32, FF, WIDTH, "down");
-    const uint32_t k_state = program_state(&b, QN_FORMAT_F16, WIDTH, group, "k"), v_state = program_state(&b, QN_FORMAT_F16, WIDTH, group, "v");
+    const uint32_t wide = program_weight(&b, QN_FORMAT_F32, WIDTH, 32, "wide"),
+                   down = program_weight(&b, QN_FORMAT_F32, FF, WIDTH, "down");
+    const uint32_t k_state = program_state(&b, QN_FORMAT_F16, WIDTH, group, "k"),
+                   v_state = program_state(&b, QN_FORMAT_F16, WIDTH, group, "v");
     uint32_t x = program_scale(&b, program_embed(&b, table, ids), 4.0f);
     program_begin_layer(&b, 0);
     const uint32_t normed = program_rms_norm(&b, x, gain, 1e-5f);
-    const uint32_t q = program_rope(&b, program_rms_norm(&b, program_matmul(&b, square, normed, bias), head_gain, 1e-5f),
-                                    PROGRAM_NO_BUFFER, &rope);
+    const uint32_t q = program_rope(
+        &b, program_rms_norm(&b, program_matmul(&b, square, normed, bias), head_gain, 1e-5f), PROGRAM_NO_BUFFER, &rope);
     program_state_write(&b, q, k_state);
     program_state_write(&b, normed, v_state);
     x = program_add(&b, x, program_attention(&b, q, k_state, v_state, &attention));
     const uint32_t middle = program_matmul(&b, up, program_matmul(&b, wide, x, PROGRAM_NO_BUFFER), PROGRAM_NO_BUFFER);
-    x = program_add(&b, x, program_matmul(&b, down, program_gated(&b, middle, middle, QN_GATED_SILU), PROGRAM_NO_BUFFER));
+    x = program_add(&b, x,
+                    program_matmul(&b, down, program_gated(&b, middle, middle, QN_GATED_SILU), PROGRAM_NO_BUFFER));
     program_end_layer(&b);
     x = program_matmul(&b, table, program_select_rows(&b, x, rows), PROGRAM_NO_BUFFER);
     x = program_softcap(&b, x, 30.0f);

@@ -97,7 +97,8 @@ static void more_tokens_than_rows_are_refused_with_both_numbers(void **state) {
     }
     write_bytes(bytes, size);
     free(bytes);
-    expect_refusal(NULL, NULL, QN_BAD_FILE, "the tokenizer has 259 tokens, but tensor token_embd.weight has only 258 rows");
+    expect_refusal(NULL, NULL, QN_BAD_FILE,
+                   "the tokenizer has 259 tokens, but tensor token_embd.weight has only 258 rows");
 }
 
 static void nan_in_a_weight_is_found_with_its_place_by_any_number_of_threads(void **state) {
