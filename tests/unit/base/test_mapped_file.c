@@ -59,7 +59,8 @@ static int read_behind_cut(void) {
     return mapped_file_check(&file, &err) == QN_IO && strstr(error_text(&err), "20000") != NULL ? 0 : 3;
 }
 
-/* In a process of its own: the handler is installed with the first mapping, and cmocka puts its own over it in each test. */
+/* In a process of its own: the handler is installed with the first mapping, and cmocka puts its own over it in each
+ * test. */
 static void reading_behind_a_cut_gives_zeros_and_is_told(void **state) {
     (void)state;
     int status = -1;

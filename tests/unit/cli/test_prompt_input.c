@@ -83,8 +83,14 @@ static void ids_that_are_none_are_refused_with_the_column(void **state) {
     (void)state;
     static const struct {
         const char *text, *column;
-    } rows[] = {{"", "column 1:"}, {"1,", "column 3:"}, {",1", "column 1:"}, {"1;2", "column 2:"}, {"1, 2", "column 3:"},
-                {"-1", "column 1:"}, {"4294967295", "column 11:"}, {"99999999999999999999", "column 11:"}};
+    } rows[] = {{"", "column 1:"},
+                {"1,", "column 3:"},
+                {",1", "column 1:"},
+                {"1;2", "column 2:"},
+                {"1, 2", "column 3:"},
+                {"-1", "column 1:"},
+                {"4294967295", "column 11:"},
+                {"99999999999999999999", "column 11:"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         error_context err = {0};
         token_list ids = {0};

@@ -83,7 +83,8 @@ static void text_becomes_ids_and_ids_become_bytes(void **state) {
     assert_int_equal(ids[0], 1);
     assert_int_equal(ids[count - 1], TINY_BYTE_0 + 'i');
     size_t all = 0;
-    assert_int_equal(quoin_tokenize(model, "hi", 2, 1, 0, ids, 1, &all, NULL), QN_OK); /* too little room: the count is told */
+    assert_int_equal(quoin_tokenize(model, "hi", 2, 1, 0, ids, 1, &all, NULL),
+                     QN_OK); /* too little room: the count is told */
     assert_int_equal(all, count);
     assert_int_equal(quoin_token_bytes(model, TINY_BYTE_0 + 'i', bytes, sizeof bytes), 1);
     assert_int_equal(bytes[0], 'i');
@@ -159,7 +160,8 @@ static void errors_have_code_and_text_and_leave_the_outputs_alone(void **state) 
     assert_null(no_runtime);
     assert_null(no_model);
     assert_null(no_session);
-    assert_int_equal(quoin_model_open(runtime, "/nonexistent", NULL, &no_model, NULL), QN_NOT_FOUND); /* no error struct */
+    assert_int_equal(quoin_model_open(runtime, "/nonexistent", NULL, &no_model, NULL),
+                     QN_NOT_FOUND); /* no error struct */
 }
 
 static void a_broken_rule_comes_with_its_name_and_place(void **state) {
