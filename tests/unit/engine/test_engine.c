@@ -143,6 +143,26 @@ static void a_listener_can_stop_it(void **state) {
     quoin_session_destroy(session);
 }
 
+static int cancel_at_once(void *ctx, const char *text, size_t size) {
+    (void)ctx;
+    (void)text;
+    (void)size;
+    quoin_cancel(runtime);
+    return 1;
+}
+
+static void a_cancel_ends_what_runs_and_nothing_later(void **state) {
+    (void)state;
+    const uint32_t ids[] = {70, 71};
+    quoin_generate_result result = {.size = sizeof result};
+    const quoin_generate_options options = {.size = sizeof options, .max_tokens = 30, .temperature = 1.0f, .seed = 1};
+    quoin_session *session = make_session(32);
+    assert_int_equal(quoin_generate_text(session, "hi", 2, &options, cancel_at_once, NULL, &result, NULL), QN_OK);
+    assert_string_equal(result.stop_reason, "cancelled");
+    assert_int_equal(quoin_session_append(session, ids, 2, NULL), QN_OK);
+    quoin_session_destroy(session);
+}
+
 static void errors_have_code_and_text_and_leave_the_outputs_alone(void **state) {
     (void)state;
     quoin_error err = {.size = sizeof err};
@@ -226,6 +246,7 @@ int main(void) {
         cmocka_unit_test(generation_repeats_and_agrees_with_the_logits),
         cmocka_unit_test(the_context_s_end_is_told),
         cmocka_unit_test(a_listener_can_stop_it),
+        cmocka_unit_test(a_cancel_ends_what_runs_and_nothing_later),
         cmocka_unit_test(errors_have_code_and_text_and_leave_the_outputs_alone),
         cmocka_unit_test(a_broken_rule_comes_with_its_name_and_place),
         cmocka_unit_test(sampling_options_out_of_range_are_refused_by_name),
