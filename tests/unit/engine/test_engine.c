@@ -232,6 +232,32 @@ static void two_sessions_do_not_see_each_other(void **state) {
     quoin_session_destroy(alone);
 }
 
+static void the_default_model_writes_words(void **state) {
+    (void)state;
+    char default_path[CORPUS_PATH_SIZE];
+    quoin_error err = {.size = sizeof err};
+    quoin_model *real = NULL;
+    quoin_session *session = NULL;
+    const quoin_generate_options options = {.size = sizeof options, .max_tokens = 24};
+    heard h = {.n_calls = 0};
+    size_t n_letters = 0, n_spaces = 0;
+    source_require("examples/models/quoin-tiny.gguf", default_path);
+    if (quoin_model_open(runtime, default_path, NULL, &real, &err) < 0 ||
+        quoin_session_create(real, NULL, &session, &err) < 0 ||
+        quoin_generate_text(session, "Once upon a time", 16, &options, hear, &h, NULL, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    for (size_t i = 0; i < h.size; i++) {
+        n_letters += (h.text[i] >= 'a' && h.text[i] <= 'z') || (h.text[i] >= 'A' && h.text[i] <= 'Z');
+        n_spaces += h.text[i] == ' ' || h.text[i] == '\n';
+    }
+    if (n_spaces < 4 || n_letters * 10 < h.size * 7) {
+        fail_msg("these are no words: %.*s", (int)h.size, h.text);
+    }
+    quoin_session_destroy(session);
+    quoin_model_close(real);
+}
+
 static void null_is_legal_wherever_something_is_freed(void **state) {
     (void)state;
     quoin_session_destroy(NULL);
@@ -252,6 +278,7 @@ int main(void) {
         cmocka_unit_test(sampling_options_out_of_range_are_refused_by_name),
         cmocka_unit_test(an_older_caller_s_structs_are_understood),
         cmocka_unit_test(two_sessions_do_not_see_each_other),
+        cmocka_unit_test(the_default_model_writes_words),
         cmocka_unit_test(null_is_legal_wherever_something_is_freed),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
