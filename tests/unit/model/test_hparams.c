@@ -118,6 +118,7 @@ static void a_broken_key_is_named_with_its_value(void **state) {
         {{"llama.attention.head_count_kv", 3, NULL, 0, {0}}, QN_BAD_FILE, {"head_count_kv", "3"}},
         {{"llama.rope.freq_base", NAN, NULL, 0, {0}}, QN_BAD_FILE, {"rope.freq_base", "nan"}},
         {{"llama.rope.dimension_count", 10, NULL, 0, {0}}, QN_BAD_FILE, {"rope.dimension_count", "10"}},
+        {{"llama.attention.key_length", 7, NULL, 0, {0}}, QN_BAD_FILE, {"head size is 7", "even"}},
         {{"llama.rope.dimension_count", 7, NULL, 0, {0}}, QN_BAD_FILE, {"rope.dimension_count", "7"}},
         {{"llama.attention.layer_norm_rms_epsilon", 0, NULL, 0, {0}}, QN_BAD_FILE, {"epsilon", "0"}},
         {{"llama.attention.layer_norm_rms_epsilon", INFINITY, NULL, 0, {0}}, QN_BAD_FILE, {"epsilon", "missing"}},
