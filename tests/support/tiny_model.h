@@ -28,7 +28,7 @@ typedef struct tiny_change {
     const char *drop;            /* this tensor is left out */
     const char *add;             /* a vector of TINY_WIDTH elements with this name is added */
     const char *reshape;         /* this tensor gets one row more (a vector: one element more) */
-    const char *spoil;           /* the last element of this tensor is NaN */
+    const char *spoil, *spoil_too; /* the last element of these tensors is NaN */
     uint32_t window;             /* ARCH.attention.sliding_window */
     int without_tokenizer;
 } tiny_change;

@@ -117,6 +117,17 @@ static void nan_in_a_weight_is_found_with_its_place_by_any_number_of_threads(voi
     model_close(m);
 }
 
+static void of_two_faults_the_first_in_the_file_is_told_every_time(void **state) {
+    (void)state;
+    team *workers = NULL;
+    tiny_model_write(path, "llama", &(tiny_change){.spoil = "output_norm.weight", .spoil_too = "blk.0.ffn_up.weight"});
+    assert_int_equal(team_create(4, &workers, NULL), QN_OK);
+    for (int i = 0; i < 50; i++) {
+        expect_refusal(NULL, workers, QN_BAD_FILE, "tensor blk.0.ffn_up.weight, element 511");
+    }
+    team_destroy(workers);
+}
+
 static void only_wanted_tensors_are_checked(void **state) {
     (void)state;
     model *m = NULL;
@@ -202,6 +213,7 @@ int main(void) {
         cmocka_unit_test(a_missing_embedding_is_refused_at_once),
         cmocka_unit_test(more_tokens_than_rows_are_refused_with_both_numbers),
         cmocka_unit_test(nan_in_a_weight_is_found_with_its_place_by_any_number_of_threads),
+        cmocka_unit_test(of_two_faults_the_first_in_the_file_is_told_every_time),
         cmocka_unit_test(only_wanted_tensors_are_checked),
         cmocka_unit_test(progress_is_told_and_can_end_the_check),
         cmocka_unit_test(a_flipped_bit_of_a_p64_is_a_checksum_error),
