@@ -1,11 +1,12 @@
 /* choose.h — from what the user asked for to one opened device.
  *
- * Grammar: NAME[:DEVICE][,key=value]… ; several joined by ';' are tried in that order; NAME/ISA is short for
- * NAME,isa=ISA; `auto` is cpu when it loads and gives the known answer, otherwise reference with a warning. A single
- * name never falls back.
+ * A request is one or more alternatives (backend_spec.h) joined by ';', tried in that order. `auto` is cpu when it loads
+ * and gives the known answer, otherwise reference with a warning. A single name never falls back.
  *
  * Threading: one thread at a time.
  * Memory:    an opened backend owns its plugin state and device; it borrows the registry and the services.
+ * Errors:    refusals as refusal.h forms them; QN_BAD_INPUT for a request or an option that makes no sense. *out is closed
+ *            on error.
  */
 #ifndef HOST_CHOOSE_H
 #define HOST_CHOOSE_H
@@ -13,20 +14,21 @@
 
 #include <quoin/abi.h>
 
+#include "backends/backend_spec.h"
 #include "backends/host_services.h"
 #include "backends/registry.h"
 #include "base/error.h"
 
-#define BACKEND_MAX_OPTIONS 16
-#define BACKEND_TEXT_SIZE 128
+/* An option from the configuration file, for the backend of this name, used where the request does not give the key. */
+typedef struct backend_default {
+    const char *backend, *key, *value;
+} backend_default;
 
-typedef struct backend_spec {
-    char name[REGISTRY_NAME_SIZE];
-    char device[64]; /* "" = the first one that is no software device */
-    uint32_t n_options;
-    char keys[BACKEND_MAX_OPTIONS][32];
-    char values[BACKEND_MAX_OPTIONS][BACKEND_TEXT_SIZE];
-} backend_spec;
+typedef struct backend_request {
+    const char *text; /* null or "" means auto */
+    const backend_default *defaults; /* [n_defaults] */
+    uint32_t n_defaults;
+} backend_request;
 
 typedef struct backend {
     backend_spec spec;
@@ -37,14 +39,10 @@ typedef struct backend {
     const char *version; /* static in the plugin */
 } backend;
 
-/* Parses one alternative of the grammar. QN_BAD_INPUT with the column. */
-qn_status backend_parse_spec(const char *text, size_t length, backend_spec *out, error_context *err);
-
-/* Tries the alternatives of `request` (null or "" means auto) in order and opens the first that works. Every refusal is
- * printed as one line (stage, code, text). A single refused name answers QN_NOT_FOUND or its own code and sets
- * *out_was_named; nothing usable at all leaves it false. */
-qn_status backend_choose(registry *reg, host_services *services, const char *request, backend *out, bool *out_was_named,
-                         error_context *err);
+/* Tries the alternatives in order and opens the first that works. Each refusal but the last is printed as one line; the
+ * last one is the error. *out_was_named: the request is one name, so what fails is that backend's doing. */
+qn_status backend_choose(registry *reg, host_services *services, const backend_request *request, backend *out,
+                         bool *out_was_named, error_context *err);
 
 /* Opens exactly this one; no fallback, nothing printed. */
 qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out,

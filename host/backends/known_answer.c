@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/choose.h"
+#include "backends/refusal.h"
 #include "base/program_builder.h"
 
 #define WIDTH 32u
@@ -121,18 +122,18 @@ static qn_status prepare(probe *p, const backend *on, qn_error *plugin_error) {
     const qn_compile_options options = {.size = sizeof options, .flags = QN_COMPILE_DETERMINISTIC,
                                         .numeric = QN_NUMERIC_F32ACC | QN_NUMERIC_F16ACC | QN_NUMERIC_ACT8};
     qn_status status = on->plugin->compile(on->device, p->program, &limits, &options, &p->prog, plugin_error);
-    if (status == QN_OK) {
+    if (status >= 0) {
         status = on->plugin->bind_weights(p->prog, p->weights, sizeof p->weights[0], p->n_weights, plugin_error);
     }
-    if (status == QN_OK) {
+    if (status >= 0) {
         status = on->plugin->seal(p->prog, plugin_error);
     }
-    return status == QN_OK ? on->plugin->session_new(p->prog, &p->session, plugin_error) : status;
+    return status >= 0 ? on->plugin->session_new(p->prog, &p->session, plugin_error) : status;
 }
 
 static qn_status run_step(const probe *p, const backend *on, float logits[VOCAB], qn_error *plugin_error) {
-    static const uint32_t cells[N_TOKENS] = {2, 0, 1},
-                          span_at[2] = {0, 3}; /* cells out of order: placement must be obeyed */
+    /* Cells out of order: placement must be obeyed. */
+    static const uint32_t cells[N_TOKENS] = {2, 0, 1}, span_at[2] = {0, 3};
     static const qn_span spans[N_TOKENS] = {{2, 1, 0, 0}, {0, 1, 1, 0}, {1, 1, 2, 0}};
     int32_t ids[N_TOKENS] = {3, 1, 6}, positions[N_TOKENS] = {0, 1, 2}, rows[1] = {N_TOKENS - 1};
     const qn_placement placement = {
@@ -159,8 +160,8 @@ static qn_status compare(const backend *on, const float logits[VOCAB], error_con
     }
     for (uint32_t i = 0; i < VOCAB; i++) {
         if (!(fabsf(logits[i] - expected[i]) <= TOLERANCE * largest)) {
-            return FAIL(err, QN_CORRUPT, "backend %s refused at known answer: logit %u is %g, must be %g",
-                        on->spec.name, i, (double)logits[i], (double)expected[i]);
+            return backend_refuse(err, on->spec.name, "known answer", QN_CORRUPT, "logit %u is %g, must be %g", i,
+                                  (double)logits[i], (double)expected[i]);
         }
     }
     return QN_OK;
@@ -178,13 +179,16 @@ qn_status backend_known_answer(const backend *on, error_context *err) {
     qn_status status = build_program(p, err);
     if (status == QN_OK) {
         status = prepare(p, on, &plugin_error);
-        status = status == QN_OK ? run_step(p, on, logits, &plugin_error) : status;
-        status = status == QN_OK ? compare(on, logits, err)
-                                 : FAIL(err, status, "backend %s refused at known answer: %s: %s", on->spec.name,
-                                        status_name(status), plugin_error.text);
+        status = status >= 0 ? run_step(p, on, logits, &plugin_error) : status;
+        status = status >= 0 ? compare(on, logits, err)
+                             : backend_refuse_plugin(err, on->spec.name, "known answer", status, &plugin_error);
     }
-    on->plugin->session_free(p->session);
-    on->plugin->prog_free(p->prog);
+    if (p->session != NULL) {
+        on->plugin->session_free(p->session);
+    }
+    if (p->prog != NULL) {
+        on->plugin->prog_free(p->prog);
+    }
     program_builder_deinit(&p->b);
     free(p->program);
     free(p);

@@ -16,6 +16,7 @@
 
 #include "backends/builtin.h"
 #include "backends/host_services.h"
+#include "backends/refusal.h"
 
 #define PLUGIN_SUFFIX ".quoin.so"
 
@@ -72,7 +73,9 @@ static void add_file(registry *reg, const char *path) {
         snprintf(reason, sizeof reason, "a backend named %.60s was found before, at %.150s", name,
                  reg->entries[found].path);
         refuse(reg, path, reason);
-    } else if (reg->n_entries < REGISTRY_MAX_ENTRIES) {
+    } else if (reg->n_entries == REGISTRY_MAX_ENTRIES) {
+        refuse(reg, path, "comes after as many backends as this program can list");
+    } else {
         registry_entry *entry = &reg->entries[reg->n_entries++];
         memset(entry, 0, sizeof *entry);
         memcpy(entry->name, name, sizeof name);
@@ -242,39 +245,60 @@ static qn_status find_query(registry_entry *entry, qn_query_fn *out_query, error
     }
     void *handle = dlopen(entry->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == NULL) {
-        return FAIL(err, QN_UNAVAILABLE, "backend %s refused at load: %s", entry->name, dlerror());
+        return backend_refuse(err, entry->name, "load", QN_UNAVAILABLE, "%s", dlerror());
     }
     void *symbol = dlsym(handle, QN_QUERY_SYMBOL);
     if (symbol == NULL) {
-        const char *other = dlsym(handle, "quoin_backend_query_1") != NULL ? "it offers ABI 1"
-                                                                           : "it is no quoin plugin";
-        return FAIL(err, QN_TOO_NEW, "backend %s refused at load: %s has no %s (%s, this program speaks ABI %d)",
-                    entry->name, entry->path, QN_QUERY_SYMBOL, other, QN_ABI_MAJOR);
+        const bool is_later = dlsym(handle, "quoin_backend_query_1") != NULL;
+        dlclose(handle);
+        return backend_refuse(err, entry->name, "load", is_later ? QN_TOO_NEW : QN_UNSUPPORTED,
+                              "%s has no %s (%s; this program speaks ABI %d)", entry->path, QN_QUERY_SYMBOL,
+                              is_later ? "it offers ABI 1" : "it is no quoin plugin", QN_ABI_MAJOR);
     }
     memcpy(out_query, &symbol, sizeof symbol); /* ISO C has no cast from an object pointer to a function pointer */
     return QN_OK;
 }
 
-/* Verbs that a host calls without asking; the others may be absent. Null when all are there, otherwise the first that
- * is not. */
+/* Name of a verb that the plugin's table must have and has not, or null. state_move, tap, trim, describe and get_ext may
+ * be missing. */
 static const char *find_missing_verb(const qn_plugin *plugin) {
-#define REQUIRE(verb) if (!QN_HAS(plugin, verb)) return #verb
-    REQUIRE(start);
-    REQUIRE(stop);
-    REQUIRE(devices);
-    REQUIRE(open);
-    REQUIRE(close);
-    REQUIRE(check);
-    REQUIRE(plan);
-    REQUIRE(compile);
-    REQUIRE(prog_free);
-    REQUIRE(bind_weights);
-    REQUIRE(seal);
-    REQUIRE(session_new);
-    REQUIRE(session_free);
-    REQUIRE(step);
-#undef REQUIRE
+    const struct {
+        const char *name;
+        bool is_there;
+    } verbs[] = {{"start", QN_HAS(plugin, start)}, {"stop", QN_HAS(plugin, stop)}, {"devices", QN_HAS(plugin, devices)},
+                 {"open", QN_HAS(plugin, open)}, {"close", QN_HAS(plugin, close)}, {"check", QN_HAS(plugin, check)},
+                 {"plan", QN_HAS(plugin, plan)}, {"compile", QN_HAS(plugin, compile)},
+                 {"prog_free", QN_HAS(plugin, prog_free)}, {"bind_weights", QN_HAS(plugin, bind_weights)},
+                 {"seal", QN_HAS(plugin, seal)}, {"session_new", QN_HAS(plugin, session_new)},
+                 {"session_free", QN_HAS(plugin, session_free)}, {"step", QN_HAS(plugin, step)}};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (!verbs[i].is_there) {
+            return verbs[i].name;
+        }
+    }
     return NULL;
+}
+
+qn_status registry_check_facts(const char *name, qn_status status, const qn_query_out *facts, error_context *err) {
+    if (status < 0) {
+        return backend_refuse(err, name, "query", status, "%s", status_meaning(status));
+    }
+    if (facts->plugin == NULL || facts->name == NULL) {
+        return backend_refuse(err, name, "query", QN_INTERNAL, "it gave no %s", facts->name == NULL ? "name" : "table of verbs");
+    }
+    if (facts->minor != QN_ABI_MINOR) {
+        return backend_refuse(err, name, "query", facts->minor > QN_ABI_MINOR ? QN_TOO_NEW : QN_TOO_OLD,
+                              "ABI 0.%u, this program speaks 0.%d and before 1.0 both must be equal", facts->minor,
+                              QN_ABI_MINOR);
+    }
+    if (strcmp(facts->name, name) != 0) {
+        return backend_refuse(err, name, "query", QN_BAD_ARG, "the file calls itself %s", facts->name);
+    }
+    const char *missing = find_missing_verb(facts->plugin);
+    if (missing != NULL) {
+        return backend_refuse(err, name, "query", QN_INTERNAL, "its table has no verb %s", missing);
+    }
+    return QN_OK;
 }
 
 qn_status registry_load(registry_entry *entry, const qn_machine *machine, error_context *err) {
@@ -282,32 +306,12 @@ qn_status registry_load(registry_entry *entry, const qn_machine *machine, error_
         return QN_OK;
     }
     qn_query_fn query = NULL;
-    const qn_status found = find_query(entry, &query, err);
-    if (found < 0) {
-        return found;
-    }
-    qn_query_in in = {
-        .size = sizeof in, .minor = QN_ABI_MINOR, .build_id = host_build_id(), .sanitizer = own_sanitizer()};
+    QN_TRY(find_query(entry, &query, err), err, "opening %s", entry->path);
+    qn_query_in in = {.size = sizeof in, .minor = QN_ABI_MINOR, .build_id = host_build_id(), .sanitizer = own_sanitizer()};
     memcpy(in.cpu_features, machine->cpu_features, sizeof in.cpu_features);
     qn_query_out facts = {.size = sizeof facts};
     const qn_status status = query(&in, &facts);
-    if (status < 0 || facts.plugin == NULL || facts.name == NULL) {
-        return FAIL(err, status < 0 ? status : QN_INTERNAL, "backend %s refused at query: %s", entry->name,
-                    status_meaning(status));
-    }
-    if (facts.minor != QN_ABI_MINOR) {
-        return FAIL(err, QN_TOO_NEW,
-                    "backend %s refused at query: ABI 0.%u, this program speaks 0.%d and before 1.0 both must be equal",
-                    entry->name, facts.minor, QN_ABI_MINOR);
-    }
-    if (strcmp(facts.name, entry->name) != 0) {
-        return FAIL(err, QN_BAD_ARG, "backend %s refused at query: the file calls itself %s", entry->name, facts.name);
-    }
-    const char *missing = find_missing_verb(facts.plugin);
-    if (missing != NULL) {
-        return FAIL(err, QN_UNSUPPORTED, "backend %s refused at query: UNSUPPORTED: its table has no verb %s",
-                    entry->name, missing);
-    }
+    QN_TRY(registry_check_facts(entry->name, status, &facts, err), err, "asking %s", entry->path);
     entry->facts = facts;
     entry->query = query;
     return QN_OK;

@@ -60,7 +60,11 @@ void registry_discover(const registry_options *options, registry *out);
 /* Index of the entry with this name, or -1. */
 int registry_find(const registry *reg, const char *name);
 
-/* Opens the file (RTLD_NOW | RTLD_LOCAL), asks its query function, checks ABI number, minor and name. Idempotent. */
+/* What a query function answered, judged: status, ABI minor, name, and that no verb is missing. */
+qn_status registry_check_facts(const char *name, qn_status status, const qn_query_out *facts, error_context *err);
+
+/* Opens the file (RTLD_NOW | RTLD_LOCAL), asks its query function and judges the answer. Does nothing when that was done
+ * before; after a refusal the entry stands as it stood. */
 qn_status registry_load(registry_entry *entry, const qn_machine *machine, error_context *err);
 
 #endif

@@ -27,9 +27,7 @@ static fmt_status refuse(fmt_diag *diag, fmt_status status, const char *path, co
 }
 
 static fmt_status refuse_errno(fmt_diag *diag, int number, const char *path, const char *what) {
-    char text[128] = "unknown error";
-    (void)strerror_r(number, text, sizeof text);
-    return refuse(diag, FMT_IO, path, what, text);
+    return refuse(diag, FMT_IO, path, what, strerror(number));
 }
 
 /* The folder of a path, for statvfs and for syncing it. */

@@ -1,7 +1,10 @@
 /* config.c — INI through inih, which hands over section, key and value line by line. */
 #include "base/config.h"
 
+#include <errno.h>
 #include <ini.h>
+#include <stdbool.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +18,34 @@ static void free_entry(config_entry *entry) {
     free(entry->value);
 }
 
+/* Where the reader stands. inih tells handlers the line only when it was built so; counting here works with any. */
+typedef struct reading {
+    config *into;
+    FILE *stream;
+    uint32_t line;
+    bool is_within_line; /* the last piece did not end its line */
+} reading;
+
+/* As fgets, counting lines. */
+static char *read_piece(char *piece, int room, void *user) {
+    reading *r = user;
+    char *read = fgets(piece, room, r->stream);
+    if (read != NULL) {
+        r->line += r->is_within_line ? 0 : 1;
+        r->is_within_line = strchr(piece, '\n') == NULL;
+    }
+    return read;
+}
+
 /* inih wants non-zero for success. */
-static int add_entry(void *user, const char *section, const char *key, const char *value, int line) {
-    config *c = user;
+static int add_entry(reading *r, const char *section, const char *key, const char *value) {
+    config *c = r->into;
     config_entry *grown = realloc(c->entries, (c->n_entries + 1) * sizeof *grown);
     if (grown == NULL) {
         return 0;
     }
     c->entries = grown;
-    config_entry entry = {strdup(section), strdup(key), strdup(value), (uint32_t)line};
+    config_entry entry = {strdup(section), strdup(key), strdup(value), r->line};
     if (entry.section == NULL || entry.key == NULL || entry.value == NULL) {
         free_entry(&entry);
         return 0;
@@ -33,24 +55,33 @@ static int add_entry(void *user, const char *section, const char *key, const cha
 }
 
 #if INI_HANDLER_LINENO
-#define CONFIG_HANDLER add_entry
-#else
-static int add_entry_without_line(void *user, const char *section, const char *key, const char *value) {
-    return add_entry(user, section, key, value, 0);
+static int handle_entry(void *user, const char *section, const char *key, const char *value, int line) {
+    (void)line;
+    return add_entry(user, section, key, value);
 }
-#define CONFIG_HANDLER add_entry_without_line
+#else
+static int handle_entry(void *user, const char *section, const char *key, const char *value) {
+    return add_entry(user, section, key, value);
+}
 #endif
 
 qn_status config_read(const char *path, config *out, error_context *err) {
+    reading r = {.into = out, .stream = fopen(path, "re")};
     memset(out, 0, sizeof *out);
+    if (r.stream == NULL) {
+        return error_from_errno(err, errno, path, "cannot open the configuration");
+    }
     out->path = strdup(path);
-    const int result = out->path == NULL ? -2 : ini_parse(path, CONFIG_HANDLER, out);
-    if (result == 0) {
+    const int result = out->path == NULL ? -2 : ini_parse_stream(read_piece, &r, handle_entry, &r);
+    const bool is_readable = !ferror(r.stream);
+    const int number = errno;
+    fclose(r.stream);
+    if (result == 0 && is_readable) {
         return QN_OK;
     }
     config_free(out);
-    if (result == -1) {
-        return FAIL(err, QN_NOT_FOUND, "%s: cannot be opened", path);
+    if (!is_readable) {
+        return error_from_errno(err, number, path, "cannot read the configuration");
     }
     return result < 0 ? FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path)
                       : FAIL(err, QN_BAD_INPUT, "%s: line %d: is neither [section] nor key = value", path, result);
@@ -67,12 +98,13 @@ qn_status config_find(const char *path, config *out, error_context *err) {
     if (path != NULL) {
         return config_read(path, out, err);
     }
-    if (folder != NULL && folder[0] == '/') {
-        snprintf(candidate, sizeof candidate, "%s/quoin/quoin.conf", folder);
-    } else {
-        snprintf(candidate, sizeof candidate, "%s/.config/quoin/quoin.conf", home != NULL ? home : "");
+    const bool has_folder = folder != NULL && folder[0] == '/', has_home = home != NULL && home[0] == '/';
+    qn_status status = QN_OK;
+    if (has_folder || has_home) {
+        snprintf(candidate, sizeof candidate, "%s%s/quoin/quoin.conf", has_folder ? folder : home,
+                 has_folder ? "" : "/.config");
+        status = read_if_there(candidate, out, err);
     }
-    const qn_status status = read_if_there(candidate, out, err);
     return status < 0 || out->path != NULL ? status : read_if_there("/etc/quoin/quoin.conf", out, err);
 }
 

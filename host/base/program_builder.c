@@ -7,8 +7,9 @@
 
 #define SECTION_ALIGN 8u
 
+/* Zeroed room for `size` more bytes; null when the builder has failed, or when there is nothing to append. */
 static void *append_bytes(program_builder *b, byte_list *list, uint64_t size) {
-    if (b->failure != NULL) {
+    if (b->failure != NULL || size == 0) {
         return NULL;
     }
     if (list->size + size > list->capacity) {

@@ -28,7 +28,7 @@ static json_t *probe(command_context *c, registry_entry *entry) {
     backend opened;
     error_context err = {0};
     json_t *object = json_pack("{s:s, s:s}", "name", entry->name, "path", entry->path);
-    qn_status status = backend_parse_spec(entry->name, strlen(entry->name), &spec, &err);
+    qn_status status = backend_spec_parse(entry->name, strlen(entry->name), &spec, &err);
     if (status == QN_OK) {
         status = backend_open(&c->backends, &c->services, &spec, &opened, &err);
     }

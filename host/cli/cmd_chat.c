@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text_buffer.h"
 #include "cli/conversation.h"
 #include "cli/engine_options.h"
 #include "decode/generate.h"
@@ -48,25 +49,16 @@ typedef struct chat {
     conversation talk;
     token_list ids;
     generate_options options;
-    char *answer; /* text of the answer at hand */
-    size_t answer_bytes, answer_capacity;
+    text_buffer answer; /* text of the answer at hand */
     bool is_closed, is_terminal;
     json_t *turns;
 } chat;
 
 static bool on_token(void *ctx, const generate_event *event) {
     chat *ch = ctx;
-    if (ch->answer_bytes + event->text_bytes + 1 > ch->answer_capacity) {
-        const size_t capacity = (ch->answer_bytes + event->text_bytes) * 2 + 1024;
-        char *grown = realloc(ch->answer, capacity);
-        if (grown == NULL) {
-            return false;
-        }
-        ch->answer = grown;
-        ch->answer_capacity = capacity;
+    if (!text_buffer_append(&ch->answer, event->text, event->text_bytes)) {
+        return false;
     }
-    memcpy(ch->answer + ch->answer_bytes, event->text, event->text_bytes);
-    ch->answer_bytes += event->text_bytes;
     if (!ch->c->json) {
         ch->is_closed = !command_write(event->text, event->text_bytes);
     }
@@ -101,7 +93,7 @@ static qn_status answer_question(chat *ch, generate_result *result) {
     QN_TRY(conversation_encode(&ch->talk, &ch->form, ch->e.m->tok, n_ctx, reserve, &ch->ids, &n_dropped, err), err,
            "preparing the question");
     const uint32_t known = session_truncate(s, count_known(s, &ch->ids));
-    ch->answer_bytes = 0;
+    ch->answer.size = 0;
     ch->c->services.cancel = 0;
     QN_TRY(
         generate_run(s, &ch->chooser, ch->ids.ids + known, (uint32_t)ch->ids.count - known, &ch->options, result, err),
@@ -112,8 +104,8 @@ static qn_status answer_question(chat *ch, generate_result *result) {
     log_line(result->reason == STOP_TOKEN ? QN_LOG_DEBUG : QN_LOG_INFO, "(%s: %u tokens, %.1f/s)",
              stop_reason_name(result->reason), result->n_generated,
              result->decode_seconds > 0 ? result->n_generated / result->decode_seconds : 0.0);
-    record_turn(ch, "assistant", ch->answer, ch->answer_bytes, stop_reason_name(result->reason));
-    return conversation_add(&ch->talk, CHAT_ASSISTANT, ch->answer, ch->answer_bytes, err);
+    record_turn(ch, "assistant", ch->answer.text, ch->answer.size, stop_reason_name(result->reason));
+    return conversation_add(&ch->talk, CHAT_ASSISTANT, ch->answer.text, ch->answer.size, err);
 }
 
 /* A line from the terminal with editing and history, or from a pipe without; null at the end. The caller frees. */
@@ -246,7 +238,7 @@ static int run(command_context *c) {
     conversation_free(&ch.talk);
     token_list_free(&ch.ids);
     sampler_destroy(&ch.chooser);
-    free(ch.answer);
+    text_buffer_free(&ch.answer);
     engine_close(&ch.e);
     return status;
 }

@@ -157,7 +157,7 @@ static bool print_object(const json_t *object, const char *prefix) {
         char name[256];
         snprintf(name, sizeof name, "%s%.200s", prefix, key);
         if (json_is_object(value) && prefix[0] == '\0' && json_object_get(value, "array_of") == NULL) {
-            is_written = is_written && print_object(value, strcmp(key, "keys") == 0 ? "  " : "  ");
+            is_written = is_written && print_object(value, "  ");
         } else if (json_is_array(value)) {
             size_t i;
             json_t *item;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text_buffer.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
 #include "decode/generate.h"
@@ -48,25 +49,9 @@ typedef struct transcript {
     command_context *c;
     const tokenizer *tok;
     json_t *tokens, *logprobs;
-    char *text;
-    size_t text_bytes, text_capacity;
+    text_buffer text;
     bool is_closed; /* standard output does not take any more */
 } transcript;
-
-static bool append_text(transcript *t, const char *text, size_t size) {
-    if (t->text_bytes + size > t->text_capacity) {
-        const size_t capacity = (t->text_bytes + size) * 2 + 256;
-        char *grown = realloc(t->text, capacity);
-        if (grown == NULL) {
-            return false;
-        }
-        t->text = grown;
-        t->text_capacity = capacity;
-    }
-    memcpy(t->text + t->text_bytes, text, size);
-    t->text_bytes += size;
-    return true;
-}
 
 static json_t *make_logprobs(const generate_event *event) {
     json_t *list = json_array();
@@ -89,7 +74,7 @@ static bool on_token(void *ctx, const generate_event *event) {
             json_array_append_new(t->logprobs, make_logprobs(event));
         }
     }
-    return append_text(t, event->text, event->text_bytes);
+    return text_buffer_append(&t->text, event->text, event->text_bytes);
 }
 
 static json_t *make_timings(const engine *e, const generate_result *r) {
@@ -109,7 +94,7 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     json_t *object = json_object();
     json_object_set_new(object, "prompt_tokens", ids);
     json_object_set(object, "tokens", t->tokens);
-    json_object_set_new(object, "text", command_json_text(t->text_bytes > 0 ? t->text : "", t->text_bytes));
+    json_object_set_new(object, "text", command_json_text(t->text.size > 0 ? t->text.text : "", t->text.size));
     json_object_set_new(object, "stop_reason", json_string(stop_reason_name(r->reason)));
     json_object_set_new(object, "stop_token", r->stop_token != TOKEN_NONE ? json_integer(r->stop_token) : json_null());
     json_object_set_new(object, "model",
@@ -184,7 +169,7 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
-    free(t.text);
+    text_buffer_free(&t.text);
     sampler_destroy(&chooser);
     return exit_status;
 }
@@ -202,11 +187,14 @@ static int run(command_context *c) {
         command_fail(c);
         return EXIT_USAGE;
     }
-    int status = EXIT_DONE;
-    if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
-        return command_fail(c);
+    int status;
+    if (prompt_load(&settings.prompt, &input, &c->err) < 0 ||
+        engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
+        status = command_fail(c);
+        prompt_free(&input);
+        return status;
     }
-    if (prompt_read(&settings.prompt, e.m, &input, &c->err) < 0) {
+    if (prompt_encode(&settings.prompt, e.m, &input, &c->err) < 0) {
         status = command_fail(c);
     } else {
         status = generate(c, &e, &input);

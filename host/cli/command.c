@@ -14,8 +14,9 @@
 #include "common/utf8.h"
 
 #define MAX_THREADS 256
+#define BACKEND_SECTION "backend "
 
-static command_context *signal_context; /* the one context whose cancel flag signals set */
+static command_context *volatile signal_context; /* the one context whose cancel flag signals set */
 
 static const option *make_common_options(command_context *c) {
     static option table[10];
@@ -62,7 +63,7 @@ static bool is_known_section(const char *section) {
             return true;
         }
     }
-    return strcmp(section, "common") == 0 || strncmp(section, "backend ", 8) == 0;
+    return strcmp(section, "common") == 0 || strncmp(section, BACKEND_SECTION, strlen(BACKEND_SECTION)) == 0;
 }
 
 static qn_status apply_config(command_context *c, const command *which, const option *const *tables,
@@ -122,26 +123,18 @@ qn_status command_start_team(command_context *c) {
     return QN_OK;
 }
 
-/* The configuration's [backend NAME] keys become options of that backend, unless the request names them itself. */
-static char *add_configured_options(const command_context *c, const char *request) {
-    size_t size = strlen(request) + 1;
-    for (uint32_t i = 0; i < c->settings.n_entries; i++) {
-        size += strlen(c->settings.entries[i].key) + strlen(c->settings.entries[i].value) + 2;
-    }
-    char *full = malloc(size);
-    if (full == NULL) {
-        return NULL;
-    }
-    size_t used = (size_t)snprintf(full, size, "%s", request);
-    const size_t name_length = strcspn(request, ":,/;");
-    for (uint32_t i = 0; i < c->settings.n_entries && strchr(request, ';') == NULL; i++) {
-        const config_entry *entry = &c->settings.entries[i];
-        if (strncmp(entry->section, "backend ", 8) == 0 && strlen(entry->section + 8) == name_length &&
-            strncmp(entry->section + 8, request, name_length) == 0 && strstr(request, entry->key) == NULL) {
-            used += (size_t)snprintf(full + used, size - used, ",%s=%s", entry->key, entry->value);
+/* The configuration's [backend NAME] keys, malloc'ed; null without memory. */
+static backend_default *list_configured_options(const config *settings, uint32_t *out_count) {
+    backend_default *list = calloc(settings->n_entries + 1u, sizeof *list);
+    *out_count = 0;
+    for (uint32_t i = 0; list != NULL && i < settings->n_entries; i++) {
+        const config_entry *entry = &settings->entries[i];
+        if (strncmp(entry->section, BACKEND_SECTION, strlen(BACKEND_SECTION)) == 0) {
+            const char *name = entry->section + strlen(BACKEND_SECTION);
+            list[(*out_count)++] = (backend_default){name, entry->key, entry->value};
         }
     }
-    return full;
+    return list;
 }
 
 qn_status command_choose_backend(command_context *c) {
@@ -149,14 +142,15 @@ qn_status command_choose_backend(command_context *c) {
     const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items,
                                     c->plugin_dirs.n_items};
     registry_discover(&where, &c->backends);
-    char *request = add_configured_options(c, c->backend_request != NULL ? c->backend_request : "auto");
-    if (request == NULL) {
+    backend_request request = {.text = c->backend_request};
+    backend_default *defaults = list_configured_options(&c->settings, &request.n_defaults);
+    if (defaults == NULL) {
         return FAIL(&c->err, QN_NO_HOST_MEM, "out of memory");
     }
+    request.defaults = defaults;
     c->is_with_backend = true;
-    const qn_status status = backend_choose(&c->backends, &c->services, request, &c->on, &c->backend_was_named,
-                                            &c->err);
-    free(request);
+    const qn_status status = backend_choose(&c->backends, &c->services, &request, &c->on, &c->backend_was_named, &c->err);
+    free(defaults);
     c->is_with_backend = status < 0;
     return status;
 }
@@ -229,6 +223,21 @@ int command_print_json(command_context *c, json_t *object) {
     const bool is_written = command_write(text, strlen(text)) && command_write("\n", 1);
     free(text);
     return is_written ? EXIT_DONE : EXIT_IO;
+}
+
+void command_begin_progress(command_progress *p, command_context *c, const char *label) {
+    p->c = c;
+    progress_begin(&p->bar, label, c->quiet || c->json);
+}
+
+bool command_show_progress(void *progress, uint64_t done, uint64_t total) {
+    command_progress *p = progress;
+    progress_show(&p->bar, done, total);
+    return p->c->services.cancel == 0;
+}
+
+void command_end_progress(command_progress *p) {
+    progress_end(&p->bar);
 }
 
 static void on_interrupt(int number) {

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/words.h"
 #include "cli/command.h"
 #include "common/crc32c.h"
 
@@ -41,7 +42,7 @@ static int print_version(void) {
 
 static int refuse_command(const char *name) {
     size_t at = 0;
-    const char *nearest = nearest_word(name, next_command, &at);
+    const char *nearest = words_find_nearest(name, next_command, &at);
     if (nearest != NULL) {
         log_line(QN_LOG_ERROR, "unknown command %s; did you mean %s?", name, nearest);
     } else {
@@ -50,11 +51,22 @@ static int refuse_command(const char *name) {
     return EXIT_USAGE;
 }
 
+/* Parsing failed, perhaps before it came to --json. */
+static bool is_json_asked(int argc, char *const *argv) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int run_command(const command *which, int argc, char *const *argv) {
     static command_context context; /* large, and one a process */
     int status = EXIT_USAGE;
     if (command_parse(&context, which, argc, argv) < 0) {
-        log_error(&context.err);
+        context.json = context.json || is_json_asked(argc, argv);
+        command_fail(&context);
         log_line(QN_LOG_INFO, "usage: quoin %s %s", which->name, which->synopsis);
     } else {
         status = context.help ? EXIT_DONE : which->run(&context);

@@ -8,43 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+
 #define MAX_WORD 48
-
-/* Levenshtein distance of two short words; long ones are never near. */
-static unsigned edit_distance(const char *a, const char *b) {
-    const size_t n = strlen(a), m = strlen(b);
-    unsigned row[MAX_WORD + 1];
-    if (n > MAX_WORD || m > MAX_WORD) {
-        return MAX_WORD;
-    }
-    for (size_t j = 0; j <= m; j++) {
-        row[j] = (unsigned)j;
-    }
-    for (size_t i = 1; i <= n; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= m; j++) {
-            const unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
-            const unsigned gap = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = replaced < gap ? replaced : gap;
-        }
-    }
-    return row[m];
-}
-
-const char *nearest_word(const char *word, next_candidate_fn *next, void *ctx) {
-    const char *best = NULL;
-    unsigned best_distance = (unsigned)(strlen(word) / 2) + 1;
-    for (const char *candidate; (candidate = next(ctx)) != NULL;) {
-        const unsigned distance = edit_distance(word, candidate);
-        if (distance < best_distance) {
-            best_distance = distance;
-            best = candidate;
-        }
-    }
-    return best;
-}
 
 /* Walks the long names of several tables. */
 typedef struct name_walk {
@@ -118,20 +84,8 @@ static qn_status set_float(const option *o, const char *value, const char *where
     return QN_OK;
 }
 
-static bool is_choice(const char *choices, const char *value) {
-    const size_t length = strlen(value);
-    for (const char *at = choices; *at != '\0';) {
-        const size_t n = strcspn(at, "|");
-        if (n == length && memcmp(at, value, n) == 0) {
-            return true;
-        }
-        at += n + (at[n] == '|');
-    }
-    return false;
-}
-
 static qn_status set_string(const option *o, const char *value, const char *where, error_context *err) {
-    if (o->choices != NULL && !is_choice(o->choices, value)) {
+    if (o->choices != NULL && !words_has_choice(o->choices, value)) {
         return FAIL(err, QN_BAD_INPUT, "%s%s %s: choose one of %s", where, o->name, value, o->choices);
     }
     *(const char **)o->target = value;
@@ -179,7 +133,7 @@ static qn_status refuse_unknown(const option *const *tables, uint32_t n_tables, 
     name_walk walk = {.tables = tables, .n_tables = n_tables};
     const char *name = text + strspn(text, "-");
     snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "="), name);
-    const char *nearest = nearest_word(word, next_name, &walk);
+    const char *nearest = words_find_nearest(word, next_name, &walk);
     return nearest != NULL ? FAIL(err, QN_BAD_INPUT, "unknown option %s; did you mean --%s?", text, nearest)
                            : FAIL(err, QN_BAD_INPUT, "unknown option %s; --help lists the options", text);
 }

@@ -53,11 +53,6 @@ qn_status option_set(const option *o, const char *value, const char *where, erro
 /* The option with this long name, or null. */
 const option *options_find(const option *const *tables, uint32_t n_tables, const char *name, size_t length);
 
-/* The candidate with the fewest edits from `word`, or null when none is near. `next` gives candidates until it answers
- * null. */
-typedef const char *next_candidate_fn(void *ctx);
-const char *nearest_word(const char *word, next_candidate_fn *next, void *ctx);
-
 /* Prints the table as help lines to standard output. */
 void options_print_help(const option *table);
 

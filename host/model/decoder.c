@@ -296,6 +296,59 @@ static void build_program(build *s) {
     s->d->logits = x;
 }
 
+static bool begins_with(fmt_str name, const char *beginning) {
+    const size_t length = strlen(beginning);
+    return name.size >= length && memcmp(name.data, beginning, length) == 0;
+}
+
+/* Would leaving this tensor out change the result? It would when it belongs to a layer that is run, or to the way in or
+ * out. Tensors of other parts (vision, prediction layers behind the last) and stored RoPE angles may be passed over. */
+static bool is_of_decoder(const build *s, fmt_str name) {
+    static const char *const ends[] = {"output.", "output_norm.", "token_embd_norm.", "position_embd."};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (begins_with(name, ends[i])) {
+            return true;
+        }
+    }
+    if (!begins_with(name, "blk.")) {
+        return false;
+    }
+    uint64_t layer = 0, at = 4;
+    for (; at < name.size && name.data[at] >= '0' && name.data[at] <= '9' && layer < HPARAMS_MAX_LAYERS; at++) {
+        layer = layer * 10 + (uint64_t)(name.data[at] - '0');
+    }
+    const fmt_str rest = {name.data + at, name.size - at};
+    return at > 4 && layer < s->h->n_layer && !begins_with(rest, ".attn_rot_embd") && !begins_with(rest, ".rope_freqs");
+}
+
+/* A tensor that the description above has no use for means that the model is not what its architecture promises. */
+static void refuse_unused_tensors(build *s) {
+    const model *m = s->m;
+    const model_tensor *first = NULL; /* in the file */
+    bool *is_used = calloc(m->n_tensors + 1u, sizeof *is_used);
+    if (is_used == NULL) {
+        s->status = FAIL(s->err, QN_NO_HOST_MEM, "out of memory for checking %u tensors", m->n_tensors);
+        return;
+    }
+    for (uint32_t i = 0; i < s->d->n_weights; i++) {
+        is_used[s->d->weights[i].tensor - m->tensors] = true;
+    }
+    for (uint32_t i = 0; i < m->n_tensors; i++) {
+        const model_tensor *tensor = &m->tensors[i];
+        if (!is_used[i] && (first == NULL || tensor->index < first->index) && is_of_decoder(s, tensor->name)) {
+            first = tensor;
+        }
+    }
+    free(is_used);
+    if (first != NULL) {
+        s->status = FAIL(s->err, QN_BAD_FILE,
+                         "%s: tensor %.*s has no place in a %s model as this program knows it; running without it would "
+                         "give another text",
+                         m->file.path, (int)(first->name.size < 256 ? first->name.size : 256), first->name.data,
+                         s->arch->name);
+    }
+}
+
 qn_status decoder_build(const model *m, const decoder_options *options, decoder **out_decoder, error_context *err) {
     build s = {.m = m, .h = &m->hparams, .arch = m->arch, .options = options, .err = err, .status = QN_OK};
     if (m->arch == NULL) {
@@ -309,6 +362,9 @@ qn_status decoder_build(const model *m, const decoder_options *options, decoder 
     }
     program_builder_init(&s.b);
     build_program(&s);
+    if (s.status == QN_OK) {
+        refuse_unused_tensors(&s);
+    }
     if (s.status == QN_OK) {
         s.status = program_builder_finish(&s.b, &s.d->program, err);
     }

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "common/fnv.h"
 #include "model/facts_gguf.h"
 #include "model/p64_alone.h"
 #include "model/vocabulary.h"
 #include "model/weight_check.h"
-
-#define HASH_MASK UINT64_C(0x0FFFFFFFFFFFFFFF)
 
 const char *model_format_name(model_format format) {
     return format == MODEL_P64 ? "P64" : "GGUF";
@@ -26,16 +25,15 @@ static int compare_tensors(const void *a, const void *b) {
                                       : left->at > right->at;
 }
 
-static uint64_t hash_name(const char *name) {
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
-    }
-    return hash & HASH_MASK;
+/* Is this the tensor that is looked for? In a GGUF the name decides, because a hash can be met on purpose; a P64 may hold
+ * nothing but the hash. */
+static bool is_named(const model *m, const model_tensor *tensor, const char *name) {
+    return m->format != MODEL_GGUF ||
+           (tensor->name.size == strlen(name) && memcmp(tensor->name.data, name, tensor->name.size) == 0);
 }
 
 const model_tensor *model_find(const model *m, const char *name) {
-    const uint64_t hash = hash_name(name);
+    const uint64_t hash = fnv_q_hash(name, strlen(name)); /* the 60 bits that every profile keeps */
     uint32_t low = 0, high = m->n_tensors;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -45,7 +43,12 @@ const model_tensor *model_find(const model *m, const char *name) {
             high = middle;
         }
     }
-    return low < m->n_tensors && m->tensors[low].hash == hash ? &m->tensors[low] : NULL;
+    for (; low < m->n_tensors && m->tensors[low].hash == hash; low++) {
+        if (is_named(m, &m->tensors[low], name)) {
+            return &m->tensors[low];
+        }
+    }
+    return NULL;
 }
 
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err) {
@@ -91,7 +94,7 @@ static qn_status open_gguf(model *m, error_context *err) {
     QN_TRY(allocate_tensors(m, m->gguf.n_tensors, err), err, "opening %s", m->file.path);
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         const gguf_tensor *t = &m->gguf.tensors[i];
-        m->tensors[i] = (model_tensor){.name = t->name, .hash = t->hash & HASH_MASK, .type = t->type, .rank = t->rank,
+        m->tensors[i] = (model_tensor){.name = t->name, .hash = t->hash & FNV_Q_MASK, .type = t->type, .rank = t->rank,
                                        .dims = {t->dims[0], t->dims[1], t->dims[2], t->dims[3]},
                                        .data = m->file.span.data + t->at, .bytes = t->size, .at = t->at, .index = i};
     }
@@ -115,7 +118,7 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         const p64_tensor t = p64_get_tensor(&m->p64, i);
         m->tensors[i] = (model_tensor){.name = t.name,
-                                       .hash = t.source_name_hash & HASH_MASK,
+                                       .hash = t.source_name_hash & FNV_Q_MASK,
                                        .type = t.dtype,
                                        .rank = t.rank,
                                        .dims = {t.dims[0], t.dims[1], t.dims[2], t.dims[3]},
@@ -178,7 +181,9 @@ static qn_status check_weights(model *m, const model_options *options, team *wor
     }
     const double begin = clock_seconds();
     mapped_file_will_need(&m->file, 0, m->file.span.size);
-    const qn_status status = weight_check_run(m, !options->skip_weight_check, NULL, workers, err);
+    const weight_check check = {.check_values = !options->skip_weight_check, .progress = options->progress,
+                                .ctx = options->progress_ctx};
+    const qn_status status = weight_check_run(m, &check, workers, err);
     m->check_seconds = clock_seconds() - begin;
     return status;
 }

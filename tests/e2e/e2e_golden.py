@@ -10,6 +10,9 @@ import re
 from program import *
 
 LEVELS = ('c', 'avx2', 'avx512', 'avx512vnni', 'all')
+# What the driver line says at each level, on a machine that has the instructions.
+DRIVER = {'c': ['portable C'], 'avx2': ['AVX2'], 'avx512': ['AVX-512'], 'avx512vnni': ['AVX-512', 'VNNI'], 'all': []}
+CPU_FLAGS = {'avx2': 'avx2', 'avx512': 'avx512bw', 'avx512vnni': 'avx512_vnni'}
 SURE_GAP = 0.1
 
 
@@ -20,6 +23,13 @@ def golden():
 
 def model(kind):
     return corpus(f'data/stories260k/stories260k-{kind}.gguf')
+
+
+def has_instructions(level):
+    if level not in CPU_FLAGS:
+        return True
+    with open('/proc/cpuinfo', encoding='utf-8') as f:
+        return CPU_FLAGS[level] in f.read().split()
 
 
 def run(t, kind, ids, n, *args, level=None):
@@ -46,6 +56,8 @@ def check_exact(t, name, backend, level):
     first_difference(t, got['tokens'], wanted['ids'])
     t.equal(got['text'], wanted['text'].replace('<0x0A>', '\n'), 'text')  # the golden file spells byte tokens
     check_top(t, got['logprobs'][0], wanted['top5_after_prompt'])
+    if backend == 'cpu' and has_instructions(level):
+        t.has(got['backend']['driver'], *DRIVER[level])
 
 
 def check_top(t, got, wanted):

@@ -106,6 +106,21 @@ def check_formats(facts):
             package.fail("an empty GGUF must be refused, and a Q8_0 block has 34 bytes")
 
 
+def check_missing_verb(facts, work):
+    """A table without a verb that every host calls is refused, not called."""
+    folder = work / "without_seal"
+    folder.mkdir()
+    source = (facts.source / "examples" / "minimal-plugin" / "minimal_plugin.c").read_text()
+    (folder / "without_seal.c").write_text(source.replace(".seal = seal_program, ", "").replace('"minimal"', '"without_seal"'))
+    plugin = folder / "without_seal.quoin.so"
+    package.run(facts, [facts.cc, "-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", folder / "without_seal.c", "-o", plugin,
+                        *pkg_config(facts, "--cflags", "quoin-abi")])
+    done = package.run(facts, [facts.prefix / "bin" / "quoin", "backends", "--plugin", plugin, "--json"])
+    entry = next(entry for entry in json.loads(done.stdout)["backends"] if entry["name"] == "without_seal")
+    if entry["usable"] or "refused at query" not in entry["reason"] or "seal" not in entry["reason"]:
+        package.fail(f"a table without seal: {entry}")
+
+
 def check_minimal_plugin(facts):
     """The out-of-tree plugin is built, found, started and refused where it says that it can do nothing."""
     work = make_work_folder(facts, "minimal_plugin")
@@ -123,6 +138,7 @@ def check_minimal_plugin(facts):
         package.fail(f"minimal: {entries['minimal']}")
     if not entries["cpu"]["usable"] or not entries["reference"]["usable"]:
         package.fail("cpu or reference is not usable in the installation")
+    check_missing_verb(facts, work)
     model = package.find_model(facts)
     if model is not None:
         done = package.run(facts, [quoin, "run", model, "--backend", "minimal", "--plugin", plugin, "--prompt", "x"], expect=3)

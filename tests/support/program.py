@@ -102,7 +102,7 @@ class Test:
         environment = clean_environment(TMPDIR=self.temporary)
         environment.update({k: str(v) for k, v in (env or {}).items()})
         return subprocess.Popen([PROGRAM, *map(str, args)], stdin=stdin or subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                                env=environment, cwd=cwd or self.folder, preexec_fn=preexec)
+                                env=environment, cwd=cwd or self.folder, preexec_fn=preexec, bufsize=0)
 
     def quoin(self, *args, env=None, stdin=b'', stdout=None, preexec=None, cwd=None, wall=None):
         """Runs quoin to its end. stdin: bytes; stdout: a file object instead of capturing."""

@@ -39,6 +39,8 @@ static void sections_keys_and_values_come_in_file_order(void **state) {
     write_file("; comment\n[common]\nthreads = 2\n[backend cpu]\nisa = avx2\n");
     assert_int_equal(config_read(path, &c, NULL), QN_OK);
     assert_int_equal(c.n_entries, 2);
+    assert_int_equal(c.entries[0].line, 3);
+    assert_int_equal(c.entries[1].line, 5);
     assert_string_equal(c.entries[0].section, "common");
     assert_string_equal(c.entries[0].key, "threads");
     assert_string_equal(c.entries[0].value, "2");
@@ -69,7 +71,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sections_keys_and_values_come_in_file_order, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_broken_line_is_named_by_its_number, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_named_file_must_exist_and_no_file_is_fine_otherwise, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_named_file_must_exist_and_no_file_is_fine_otherwise, make_folder,
+                                        remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
