@@ -7,7 +7,7 @@
 #include "float_tile.h"
 #include "simd_math.h"
 
-enum { HEADS_AT_ONCE = 4, SCORE_STRIDE = CPU_CHUNK_CELLS + 16 /* the last vector of a range may reach beyond */ };
+enum { AHEAD_CELLS = 32, HEADS_AT_ONCE = 4, SCORE_STRIDE = CPU_CHUNK_CELLS + 16 /* the last vector of a range may reach beyond */ };
 
 static const float minus_infinity = -INFINITY;
 
@@ -37,6 +37,15 @@ SIMD_INLINE vf load_lanes(const float *p, uint32_t n) {
     return n == 16 ? vf_load(p) : vf_load_part(p, n);
 }
 
+/* Asks for the first `bytes` bytes of the row that will be read AHEAD_CELLS cells later; it need not exist. Rows of one head are
+ * too short and too far apart for the hardware to see the stream. */
+SIMD_INLINE void prefetch_row(const void *row, uint64_t stride, uint32_t bytes, const qn_format format) {
+    const uintptr_t at = (uintptr_t)row + AHEAD_CELLS * stride * (format == QN_FORMAT_F32 ? 4 : 2);
+    for (uint32_t i = 0; i < bytes; i += 64) {
+        SIMD_PREFETCH_NEAR((const uint8_t *)at + i);
+    }
+}
+
 /* --- Few queries -------------------------------------------------------------------------------------------------------- */
 
 /* Scores of up to sixteen cells for n heads: scores[h * SCORE_STRIDE + c]. */
@@ -52,6 +61,7 @@ SIMD_INLINE void score_cells(const cpu_kv *kv, const float *q, uint32_t first_ce
         }
         if (c < n_cells) {
             const void *const row = state_row(kv->k, kv->k_stride, first_cell + c, format);
+            prefetch_row(row, kv->k_stride, dim * (format == QN_FORMAT_F32 ? 4 : 2), format);
             uint32_t d = 0;
             for (; d + 16 <= dim; d += 16) {
                 const vf k = load_state(row, d, format);
@@ -127,6 +137,8 @@ SIMD_INLINE void add_values(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
     for (uint32_t r = 0; r < n_ranges; r++) {
         for (uint32_t c = 0; c < cells[r].n; c++, at++) {
             const void *const row = state_row(kv->v, kv->v_stride, cells[r].first + c, format);
+            prefetch_row((const uint8_t *)row + d * (format == QN_FORMAT_F32 ? 4 : 2), kv->v_stride,
+                         16 * n_vectors * (format == QN_FORMAT_F32 ? 4 : 2), format);
             vf v[4];
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < n_vectors; i++) {
