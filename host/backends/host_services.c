@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/mapped_file.h"
 
 #define MAX_ALIGN 4096u
 
@@ -80,8 +81,7 @@ static void QN_CALL reset_team(void *ctx) {
 
 static void QN_CALL forget_weight(void *ctx, const void *data, uint64_t bytes) {
     (void)ctx;
-    (void)data;
-    (void)bytes; /* mapped pages are clean: the kernel takes them back when it wants memory */
+    mapped_file_forget(data, bytes);
 }
 
 static uint64_t QN_CALL read_clock(void *ctx) {

@@ -25,7 +25,7 @@ typedef struct host_services {
 
 void host_services_init(host_services *services, const qn_machine *machine, team *workers);
 
-/* "ISA 5f3c…": identifies this build in caches and reports. */
+/* "gcc 12.2.0": the compiler of this build, for caches and reports. Static. */
 const char *host_build_id(void);
 
 #endif

@@ -259,7 +259,8 @@ static qn_status find_query(registry_entry *entry, qn_query_fn *out_query, error
     return QN_OK;
 }
 
-/* Name of a verb that the plugin's table must have and has not, or null. */
+/* Name of a verb that the plugin's table must have and has not, or null. state_move, tap, trim, describe and get_ext may
+ * be missing. */
 static const char *find_missing_verb(const qn_plugin *plugin) {
     const struct {
         const char *name;
@@ -269,8 +270,7 @@ static const char *find_missing_verb(const qn_plugin *plugin) {
                  {"plan", QN_HAS(plugin, plan)}, {"compile", QN_HAS(plugin, compile)},
                  {"prog_free", QN_HAS(plugin, prog_free)}, {"bind_weights", QN_HAS(plugin, bind_weights)},
                  {"seal", QN_HAS(plugin, seal)}, {"session_new", QN_HAS(plugin, session_new)},
-                 {"session_free", QN_HAS(plugin, session_free)}, {"step", QN_HAS(plugin, step)},
-                 {"describe", QN_HAS(plugin, describe)}, {"get_ext", QN_HAS(plugin, get_ext)}};
+                 {"session_free", QN_HAS(plugin, session_free)}, {"step", QN_HAS(plugin, step)}};
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (!verbs[i].is_there) {
             return verbs[i].name;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ini.h>
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,12 +98,13 @@ qn_status config_find(const char *path, config *out, error_context *err) {
     if (path != NULL) {
         return config_read(path, out, err);
     }
-    if (folder != NULL && folder[0] == '/') {
-        snprintf(candidate, sizeof candidate, "%s/quoin/quoin.conf", folder);
-    } else {
-        snprintf(candidate, sizeof candidate, "%s/.config/quoin/quoin.conf", home != NULL ? home : "");
+    const bool has_folder = folder != NULL && folder[0] == '/', has_home = home != NULL && home[0] == '/';
+    qn_status status = QN_OK;
+    if (has_folder || has_home) {
+        snprintf(candidate, sizeof candidate, "%s%s/quoin/quoin.conf", has_folder ? folder : home,
+                 has_folder ? "" : "/.config");
+        status = read_if_there(candidate, out, err);
     }
-    const qn_status status = read_if_there(candidate, out, err);
     return status < 0 || out->path != NULL ? status : read_if_there("/etc/quoin/quoin.conf", out, err);
 }
 

@@ -49,10 +49,14 @@ qn_status error_add(error_context *err, qn_status code, const char *file, int li
     return code;
 }
 
+static const char *rule_of(const fmt_diag *diag) {
+    return diag->rule != NULL ? diag->rule : "none";
+}
+
 static qn_status translate_status(fmt_status status, const fmt_diag *diag) {
     switch (status) {
     case FMT_OK: return QN_OK;
-    case FMT_BAD_FILE: return strstr(diag->rule, "crc") != NULL ? QN_CHECKSUM : QN_BAD_FILE;
+    case FMT_BAD_FILE: return strstr(rule_of(diag), "crc") != NULL ? QN_CHECKSUM : QN_BAD_FILE;
     case FMT_LIMIT: return QN_LIMIT;
     case FMT_NO_SPACE: return QN_NO_HOST_MEM;
     case FMT_IO: return QN_IO;
@@ -65,12 +69,13 @@ static qn_status translate_status(fmt_status status, const fmt_diag *diag) {
 
 qn_status error_from_diag(error_context *err, fmt_status status, const fmt_diag *diag, const char *path) {
     const qn_status code = translate_status(status, diag);
-    if (code < 0 && strcmp(diag->rule, "file") == 0) { /* about writing: no byte of a format, and the text names the file */
+    /* About writing: no byte of a format, and the text names the file. */
+    if (code < 0 && strcmp(rule_of(diag), "file") == 0) {
         return error_set(err, code == QN_LIMIT ? QN_IO : code, __FILE__, __LINE__, "%s", diag->text);
     }
     if (code < 0 && err != NULL) {
         error_set(err, code, __FILE__, __LINE__, "%s: byte %" PRIu64 ": %s (rule %s)", path, diag->offset, diag->text,
-                  diag->rule);
+                  rule_of(diag));
         err->rule = diag->rule;
         err->offset = diag->offset;
     }

@@ -16,7 +16,7 @@
 #include <sys/auxv.h>
 #endif
 
-#define QUOTA_NONE UINT64_MAX
+#include "base/cgroup.h"
 
 static const struct {
     const char *name;
@@ -106,49 +106,8 @@ qn_status machine_parse_mask(const char *text, uint64_t *out_mask, error_context
                 feature_names[0].name != NULL ? feature_names[0].name : "all");
 }
 
-/* First number of a small kernel file, and the second when it is wanted; false when there is none ("max", absent). */
-static bool read_number(const char *path, uint64_t *out_first, uint64_t *out_second) {
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    const int wanted = out_second == NULL ? 1 : 2;
-    int n = fscanf(file, "%" SCNu64, out_first); /* lint: numbers that the kernel writes */
-    if (n == 1 && wanted == 2) {
-        n += fscanf(file, "%" SCNu64, out_second); /* lint: numbers that the kernel writes */
-    }
-    fclose(file);
-    return n == wanted;
-}
-
-/* The cgroup v2 folder of this process below /sys/fs/cgroup, or "" for the root. */
-static void find_cgroup(char *path, size_t room) {
-    char line[512];
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    path[0] = '\0';
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "0::", 3) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            const char *group = strcmp(line + 3, "/") == 0 ? "" : line + 3;
-            snprintf(path, room, "%.*s", (int)(room - 1), group);
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
-static uint64_t count_quota_cores(void) {
-    char group[400], path[512];
-    uint64_t quota, period;
-    find_cgroup(group, sizeof group);
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    bool is_limited = read_number(path, &quota, &period) || read_number("/sys/fs/cgroup/cpu.max", &quota, &period);
-    if (!is_limited) {
-        is_limited = read_number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &quota, NULL) && (int64_t)quota > 0 &&
-                     read_number("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &period, NULL);
-    }
-    return is_limited && period > 0 ? (quota + period - 1) / period : QUOTA_NONE;
+static cgroup_limits read_cgroup(void) {
+    return cgroup_read("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
 static uint32_t count_cores(void) {
@@ -163,17 +122,6 @@ static uint32_t count_cores(void) {
 static uint64_t read_cache(int name) {
     const long bytes = sysconf(name);
     return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
-static uint64_t find_memory_limit(void) {
-    char group[400], path[512];
-    uint64_t limit = UINT64_MAX;
-    find_cgroup(group, sizeof group);
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
-    if (!read_number(path, &limit, NULL)) {
-        read_number("/sys/fs/cgroup/memory.max", &limit, NULL);
-    }
-    return limit;
 }
 
 static uint64_t read_meminfo(const char *key) {
@@ -193,8 +141,7 @@ static uint64_t read_meminfo(const char *key) {
 }
 
 uint64_t machine_available_memory(void) {
-    const uint64_t limit = find_memory_limit();
-    const uint64_t available = read_meminfo("MemAvailable:");
+    const uint64_t limit = read_cgroup().memory_free, available = read_meminfo("MemAvailable:");
     return available < limit ? available : limit;
 }
 
@@ -216,11 +163,11 @@ qn_status machine_detect(qn_machine *out, error_context *err) {
     out->l2_bytes = read_cache(_SC_LEVEL2_CACHE_SIZE);
     out->l3_bytes = read_cache(_SC_LEVEL3_CACHE_SIZE);
     out->n_cores = count_cores();
-    const uint64_t quota = count_quota_cores();
-    out->n_workers = quota < out->n_cores ? (uint32_t)(quota > 0 ? quota : 1) : out->n_cores;
+    const cgroup_limits limits = read_cgroup();
+    out->n_workers = limits.cores < out->n_cores ? (uint32_t)limits.cores : out->n_cores;
     out->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t total = read_meminfo("MemTotal:"), limit = find_memory_limit();
-    out->memory_bytes = total < limit ? total : limit;
+    const uint64_t total = read_meminfo("MemTotal:");
+    out->memory_bytes = total < limits.memory_bytes ? total : limits.memory_bytes;
     return QN_OK;
 }
 

@@ -22,7 +22,7 @@ const char *machine_describe_features(const qn_machine *machine, char *text, siz
 /* Model name of the CPU, as the system tells it. */
 const char *machine_cpu_name(char *text, size_t room);
 
-/* Bytes that can still be taken without swapping: MemAvailable, bounded by the cgroup's limit. */
+/* Bytes that can still be taken without swapping: MemAvailable, bounded by what the control groups leave. */
 uint64_t machine_available_memory(void);
 
 #endif

@@ -177,3 +177,15 @@ void mapped_file_will_need(const mapped_file *file, uint64_t offset, uint64_t si
 void mapped_file_dont_need(const mapped_file *file, uint64_t offset, uint64_t size) {
     advise(file, offset, size, MADV_DONTNEED);
 }
+
+void mapped_file_forget(const void *data, uint64_t size) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)data + page - 1) & ~(page - 1), end = ((uintptr_t)data + size) & ~(page - 1);
+    for (uint32_t i = 0; i < MAX_MAPPINGS && begin < end; i++) {
+        const uintptr_t map_begin = atomic_load(&mappings[i].begin), map_size = atomic_load(&mappings[i].size);
+        if (begin - map_begin < map_size && end - map_begin <= map_size) {
+            madvise((void *)begin, end - begin, MADV_DONTNEED); /* a shared file mapping: nothing is lost */
+            return;
+        }
+    }
+}

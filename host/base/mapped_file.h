@@ -38,4 +38,8 @@ qn_status mapped_file_check(const mapped_file *file, error_context *err);
 void mapped_file_will_need(const mapped_file *file, uint64_t offset, uint64_t size);
 void mapped_file_dont_need(const mapped_file *file, uint64_t offset, uint64_t size);
 
+/* Gives the pages that lie wholly in [data, data + size) back, when they belong to any mapping of this module; memory of other
+ * kinds is left alone. They are read from the file again when somebody wants them. [any-thread] */
+void mapped_file_forget(const void *data, uint64_t size);
+
 #endif

@@ -36,5 +36,6 @@ void progress_end(progress_bar *bar) {
     if (bar->is_drawn) {
         fprintf(stderr, "\r%*s\r", WIDTH + 40, "");
         fflush(stderr);
+        bar->is_drawn = false;
     }
 }

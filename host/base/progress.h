@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How long work tells how far it is; false asks it to stop. Called on one thread only. */
+typedef bool progress_fn(void *ctx, uint64_t done, uint64_t total);
+
 typedef struct progress_bar {
     const char *label;
     bool is_silent;

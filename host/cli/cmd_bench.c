@@ -88,11 +88,13 @@ static qn_status measure_once(command_context *c, engine *e, const uint32_t *ids
 }
 
 static uint64_t count_bytes_per_token(const engine *e) {
+    /* An embedding that is not the output as well gives a row a token: nothing beside the rest. */
+    const model_tensor *table = model_find(e->m, "token_embd.weight");
+    const bool is_tied = model_find(e->m, "output.weight") == NULL;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < e->p->dec->n_weights; i++) {
         const weight_binding *w = &e->p->dec->weights[i];
-        const bool is_only_gathered = strncmp(w->tensor->name.data, "token_embd", 10) == 0 &&
-                                      model_find(e->m, "output.weight") != NULL;
+        const bool is_only_gathered = w->tensor == table && !is_tied;
         bytes += w->first_element == 0 && !is_only_gathered ? w->tensor->bytes : 0;
     }
     return bytes;

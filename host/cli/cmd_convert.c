@@ -43,7 +43,7 @@ static const option *convert_options(void) {
 
 typedef struct conversion {
     command_context *c;
-    progress_bar bar;
+    command_progress progress;
     json_t *lost, *notes;
 } conversion;
 
@@ -54,9 +54,7 @@ static void on_note(void *ctx, const fmt_diag *note) {
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total) {
-    conversion *v = ctx;
-    progress_show(&v->bar, done, total);
-    return v->c->services.cancel == 0;
+    return command_show_progress(&((conversion *)ctx)->progress, done, total);
 }
 
 static void on_fact(void *ctx, const convert_fact *fact) {
@@ -149,9 +147,9 @@ static int convert_model(command_context *c, const model *m, const char *output)
                         .form = find_form(settings.weights),
                         .page_log2 = settings.page_log2,
                         .is_extended = settings.is_extended}};
-        progress_begin(&v.bar, "converting", c->quiet || c->json);
+        command_begin_progress(&v.progress, c, "converting");
         status = convert_gguf(&request, &report, &diag);
-        progress_end(&v.bar);
+        command_end_progress(&v.progress);
     }
     int exit_status;
     if (status == FMT_CANCELLED) {

@@ -187,11 +187,14 @@ static int run(command_context *c) {
         command_fail(c);
         return EXIT_USAGE;
     }
-    int status = EXIT_DONE;
-    if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
-        return command_fail(c);
+    int status;
+    if (prompt_load(&settings.prompt, &input, &c->err) < 0 ||
+        engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
+        status = command_fail(c);
+        prompt_free(&input);
+        return status;
     }
-    if (prompt_read(&settings.prompt, e.m, &input, &c->err) < 0) {
+    if (prompt_encode(&settings.prompt, e.m, &input, &c->err) < 0) {
         status = command_fail(c);
     } else {
         status = generate(c, &e, &input);

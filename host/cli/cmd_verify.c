@@ -74,10 +74,18 @@ static int run(command_context *c) {
         return command_fail(c);
     }
     note_list list = {c, json_array()};
+    command_progress progress;
     const verify_options_set options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
-                                        .check_values = !settings.no_weight_check, .note = on_note, .note_ctx = &list};
+                                        .check_values = !settings.no_weight_check,
+                                        .note = on_note,
+                                        .note_ctx = &list,
+                                        .progress = command_show_progress,
+                                        .progress_ctx = &progress};
     verify_report report;
+    command_catch_signals(c);
+    command_begin_progress(&progress, c, "checking");
     const qn_status status = verify_file(c->args.items[0], &options, c->workers, &report, &c->err);
+    command_end_progress(&progress);
     const int exit_status = print_verdict(c, c->args.items[0], &report, list.notes, status);
     json_decref(list.notes);
     return exit_status;

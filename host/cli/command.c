@@ -225,6 +225,21 @@ int command_print_json(command_context *c, json_t *object) {
     return is_written ? EXIT_DONE : EXIT_IO;
 }
 
+void command_begin_progress(command_progress *p, command_context *c, const char *label) {
+    p->c = c;
+    progress_begin(&p->bar, label, c->quiet || c->json);
+}
+
+bool command_show_progress(void *progress, uint64_t done, uint64_t total) {
+    command_progress *p = progress;
+    progress_show(&p->bar, done, total);
+    return p->c->services.cancel == 0;
+}
+
+void command_end_progress(command_progress *p) {
+    progress_end(&p->bar);
+}
+
 static void on_interrupt(int number) {
     (void)number;
     if (signal_context != NULL) {

@@ -19,6 +19,7 @@
 #include "backends/registry.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/team.h"
 #include "cli/options.h"
 
@@ -90,6 +91,15 @@ bool command_close_output(void);
 
 /* JSON string of bytes that may be no UTF-8: malformed ones become U+FFFD. */
 json_t *command_json_text(const char *text, size_t size);
+
+/* A bar for long work that also sees Ctrl-C: begin, give command_show_progress and the struct to the work, end. */
+typedef struct command_progress {
+    command_context *c;
+    progress_bar bar;
+} command_progress;
+void command_begin_progress(command_progress *p, command_context *c, const char *label);
+bool command_show_progress(void *progress, uint64_t done, uint64_t total);
+void command_end_progress(command_progress *p);
 
 /* Set by SIGINT and SIGTERM: the flag that plugins and the generation loop poll. */
 void command_catch_signals(command_context *c);

@@ -90,18 +90,30 @@ static void print_summary(const command_context *c, const engine *e) {
     }
 }
 
-static qn_status open_parts(command_context *c, const char *path, const engine_options *options, engine *e) {
+static qn_status open_model(command_context *c, const char *path, const engine_options *options,
+                            command_progress *progress, model **out) {
+    const model_options settings = {.mode = options->strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
+                                    .skip_integrity = strcmp(options->integrity, "lazy") == 0,
+                                    .skip_weight_check = options->no_weight_check,
+                                    .progress = command_show_progress,
+                                    .progress_ctx = progress,
+                                    .assume = options->assume,
+                                    .note = print_note,
+                                    .note_ctx = (void *)(uintptr_t)path};
+    return model_open(path, &settings, c->workers, out, &c->err);
+}
+
+static qn_status open_parts(command_context *c, const char *path, const engine_options *options,
+                            command_progress *progress, engine *e) {
     const bool is_lazy = strcmp(options->integrity, "lazy") == 0;
-    const model_options model_settings = {.mode = options->strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
-                                          .skip_integrity = is_lazy,
-                                          .skip_weight_check = options->no_weight_check, .assume = options->assume,
-                                          .note = print_note, .note_ctx = (void *)(uintptr_t)path};
     QN_TRY(command_start_team(c), &c->err, "starting");
-    QN_TRY(model_open(path, &model_settings, c->workers, &e->m, &c->err), &c->err, "opening the model");
+    QN_TRY(open_model(c, path, options, progress, &e->m), &c->err, "opening the model");
     QN_TRY(command_choose_backend(c), &c->err, "choosing a backend");
     plan_options plan_settings = make_plan_options(e->m, options);
     plan_settings.check_with = is_lazy ? c->workers : NULL;
     plan_settings.check_values = !options->no_weight_check;
+    plan_settings.progress = command_show_progress;
+    plan_settings.progress_ctx = progress;
     plan_settings.on_memory = print_memory;
     c->is_with_backend = true; /* decoder_build fails with BAD_FILE, which stays the file's fault */
     QN_TRY(plan_create(e->m, &c->on, &plan_settings, &e->p, &c->err), &c->err, "preparing the model for backend %s",
@@ -114,7 +126,10 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
 qn_status engine_open(command_context *c, const char *path, const engine_options *options, engine *out) {
     const double begin = clock_seconds();
     memset(out, 0, sizeof *out);
-    const qn_status status = open_parts(c, path, options, out);
+    command_progress progress;
+    command_begin_progress(&progress, c, "checking");
+    const qn_status status = open_parts(c, path, options, &progress, out);
+    command_end_progress(&progress);
     if (status < 0) {
         engine_close(out);
         return status;

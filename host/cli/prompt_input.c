@@ -127,27 +127,32 @@ static qn_status encode_chat(const prompt_options *p, const model *m, const char
     return chat_template_encode(&form, m->tok, messages, n, true, &out->ids, err);
 }
 
-qn_status prompt_read(const prompt_options *p, const model *m, prompt_input *out, error_context *err) {
-    const char *text = p->text;
+qn_status prompt_load(const prompt_options *p, prompt_input *out, error_context *err) {
     memset(out, 0, sizeof *out);
     if (p->tokens != NULL) {
         return prompt_parse_tokens(p->tokens, &out->ids, err);
     }
     if (p->file != NULL) {
-        QN_TRY(prompt_read_file(p->file, &out->text, &out->text_bytes, err), err, "reading the prompt");
-        text = out->text;
-    } else {
-        out->text_bytes = strlen(text);
+        return prompt_read_file(p->file, &out->text, &out->text_bytes, err);
+    }
+    out->text_bytes = strlen(p->text);
+    return QN_OK;
+}
+
+qn_status prompt_encode(const prompt_options *p, const model *m, prompt_input *input, error_context *err) {
+    const char *text = input->text != NULL ? input->text : p->text;
+    if (p->tokens != NULL) {
+        return QN_OK;
     }
     if (p->is_chat) {
-        return encode_chat(p, m, text, out, err);
+        return encode_chat(p, m, text, input, err);
     }
     if (m->chat_template.size > 0) {
         log_line(QN_LOG_INFO, "this model has a chat template; the prompt is taken as given (--chat wraps it)");
     }
     const uint32_t flags = (p->no_bos ? 0 : ENCODE_ADD_BOS) | (p->is_special ? ENCODE_SPECIAL : 0);
-    QN_TRY(tokenizer_encode(m->tok, text, out->text_bytes, flags, &out->ids, err), err, "encoding the prompt");
-    out->starts_text = out->text_bytes == 0;
+    QN_TRY(tokenizer_encode(m->tok, text, input->text_bytes, flags, &input->ids, err), err, "encoding the prompt");
+    input->starts_text = input->text_bytes == 0;
     return QN_OK;
 }
 

@@ -2,7 +2,7 @@
  * without a chat template.
  *
  * Threading: one thread at a time.
- * Memory:    prompt_free frees what prompt_read made.
+ * Memory:    prompt_free frees what prompt_load and prompt_encode made.
  */
 #ifndef HOST_PROMPT_INPUT_H
 #define HOST_PROMPT_INPUT_H
@@ -26,15 +26,20 @@ void prompt_options_init(prompt_options *p, option rows[PROMPT_OPTION_ROWS]);
 qn_status prompt_check_options(const prompt_options *p, error_context *err);
 
 typedef struct prompt_input {
-    char *text;          /* owned; null with --prompt-tokens */
+    char *text;          /* owned, of --prompt-file; otherwise null */
     size_t text_bytes;
     token_list ids;
     bool starts_text;    /* the answer begins a text of its own */
     stop_set stops;      /* that the chat template adds to the model's */
 } prompt_input;
 
-/* Reads the whole prompt and encodes it. QN_BAD_INPUT with byte position for text that is no UTF-8. */
-qn_status prompt_read(const prompt_options *p, const model *m, prompt_input *out, error_context *err);
+/* Reads the whole prompt, wherever it is, before any model is opened: what is missing is told at once. QN_BAD_INPUT with
+ * the column for ids that are none; QN_CANCELLED when a signal came while reading; whatever opening a file gives.
+ * prompt_free is right afterwards in any case. */
+qn_status prompt_load(const prompt_options *p, prompt_input *out, error_context *err);
+
+/* Turns the text into ids. QN_BAD_INPUT with byte position for text that is no UTF-8. */
+qn_status prompt_encode(const prompt_options *p, const model *m, prompt_input *input, error_context *err);
 void prompt_free(prompt_input *input);
 
 /* Reads FILE, or standard input for "-", to the end; a zero byte follows. Frees nothing on error. */

@@ -116,7 +116,9 @@ static qn_status check_bound(const plan *p, const plan_options *options, error_c
     for (uint32_t i = 0; i < p->dec->n_weights; i++) {
         is_wanted[p->dec->weights[i].tensor - p->m->tensors] = true;
     }
-    const qn_status status = weight_check_run(p->m, options->check_values, is_wanted, options->check_with, err);
+    const weight_check check = {.check_values = options->check_values, .is_wanted = is_wanted,
+                                .progress = options->progress, .ctx = options->progress_ctx};
+    const qn_status status = weight_check_run(p->m, &check, options->check_with, err);
     free(is_wanted);
     return status;
 }

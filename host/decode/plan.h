@@ -27,6 +27,8 @@ typedef struct plan_options {
     team *check_with;      /* not null: check the tensors that are bound, with this team, before they are bound
                               (--integrity lazy) */
     bool check_values;     /* and look for NaN and infinity in them */
+    progress_fn *progress; /* of that check; may be null */
+    void *progress_ctx;
     plan_memory_fn *on_memory; /* may be null */
     void *ctx;
 } plan_options;

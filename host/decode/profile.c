@@ -46,14 +46,15 @@ static int compare_rows(const void *a, const void *b) {
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-static void add_up(const plan *p, const uint64_t *nanoseconds, profile_table *table) {
+static void add_up(const plan *p, const uint64_t *nanoseconds, uint32_t n_steps, profile_table *table) {
+    const double per_step = n_steps > 0 ? 1e-3 / n_steps : 0.0;
     for (uint32_t i = 0; i < p->dec->program->n_ops; i++) {
         char label[96];
         make_label(p->dec->program, qn_program_op(p->dec->program, i), label, sizeof label);
         profile_row *row = find_row(table, label);
         row->n_ops++;
-        row->microseconds += (double)nanoseconds[i] / N_STEPS * 1e-3;
-        table->total_microseconds += (double)nanoseconds[i] / N_STEPS * 1e-3;
+        row->microseconds += (double)nanoseconds[i] * per_step;
+        table->total_microseconds += (double)nanoseconds[i] * per_step;
         if (row->kernel[0] == '\0' && QN_HAS(p->on->plugin, describe)) {
             p->on->plugin->describe(p->prog, i, row->kernel, sizeof row->kernel);
         }
@@ -61,9 +62,11 @@ static void add_up(const plan *p, const uint64_t *nanoseconds, profile_table *ta
     qsort(table->rows, table->n_rows, sizeof *table->rows, compare_rows);
 }
 
+/* Up to N_STEPS steps, fewer when the context is that short; *out_steps tells how many. */
 static qn_status run_measured(session *s, const qn_profile *clock, uint64_t *nanoseconds, uint32_t n_ops,
-                              error_context *err) {
+                              uint32_t *out_steps, error_context *err) {
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
+    *out_steps = 0;
     qn_status status = clock->enable(s->handle, 1, &plugin_error);
     if (status < 0) {
         return plan_plugin_error(s->p, "profile", status, &plugin_error, err);
@@ -72,6 +75,7 @@ static qn_status run_measured(session *s, const qn_profile *clock, uint64_t *nan
     for (uint32_t i = 0; i < N_STEPS && status == QN_OK && session_length(s) < s->p->n_ctx; i++) {
         const uint32_t id = 1 + i % 2;
         status = session_append(s, &id, 1, err);
+        *out_steps += status == QN_OK;
     }
     clock->read(s->handle, nanoseconds, n_ops);
     clock->enable(s->handle, 0, &plugin_error);
@@ -92,8 +96,9 @@ qn_status profile_decode(session *s, profile_table *out, error_context *err) {
     if (nanoseconds == NULL || out->rows == NULL) {
         status = FAIL(err, QN_NO_HOST_MEM, "out of memory for the profile of %u ops", n_ops);
     } else {
-        status = run_measured(s, clock, nanoseconds, n_ops, err);
-        add_up(s->p, nanoseconds, out);
+        uint32_t n_steps = 0;
+        status = run_measured(s, clock, nanoseconds, n_ops, &n_steps, err);
+        add_up(s->p, nanoseconds, n_steps, out);
     }
     free(nanoseconds);
     return status;

@@ -2,6 +2,7 @@
  * nothing else. */
 #include <quoin/engine.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct quoin_runtime {
     registry backends;
     host_services services;
     backend on;
+    atomic_uint n_working; /* calls that a cancel is meant for */
     char description[512];
 };
 
@@ -114,6 +116,18 @@ const char *quoin_runtime_describe(const quoin_runtime *runtime) {
 
 void quoin_cancel(quoin_runtime *runtime) {
     runtime->services.cancel = 1;
+}
+
+/* A cancel holds for all calls that run when it comes. It is taken back by the first call that finds no other running,
+ * so that it neither outlives them nor is lost to one of them because another begins. */
+static void begin_work(quoin_runtime *rt) {
+    if (atomic_fetch_add(&rt->n_working, 1) == 0) {
+        rt->services.cancel = 0;
+    }
+}
+
+static void end_work(quoin_runtime *rt) {
+    atomic_fetch_sub(&rt->n_working, 1);
 }
 
 int32_t quoin_model_open(quoin_runtime *runtime, const char *path, const quoin_model_options *options,
@@ -234,9 +248,11 @@ void quoin_session_destroy(quoin_session *destroyed) {
 
 int32_t quoin_session_append(quoin_session *to, const uint32_t *ids, size_t n_ids, quoin_error *err) {
     error_context inner = {0};
+    begin_work(to->owner->runtime);
     const qn_status status = n_ids > UINT32_MAX
                                  ? FAIL(&inner, QN_LIMIT, "%zu tokens are more than any context has", n_ids)
                                  : session_append(to->s, ids, (uint32_t)n_ids, &inner);
+    end_work(to->owner->runtime);
     return give_error(&inner, status, err);
 }
 
@@ -307,8 +323,9 @@ int32_t quoin_generate(quoin_session *with, const uint32_t *ids, size_t n_ids, c
                                      .on_token = relay_text,
                                      .ctx = &relay};
         settings.n_stops = model_stop_ids(m, settings.stops, GENERATE_MAX_STOPS);
-        services->cancel = 0;
+        begin_work(with->owner->runtime);
         status = generate_run(with->s, &chooser, ids, (uint32_t)n_ids, &settings, &result, &inner);
+        end_work(with->owner->runtime);
         give_result(&result, out_result);
     }
     sampler_destroy(&chooser);

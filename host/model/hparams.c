@@ -167,7 +167,12 @@ static void read_rope(key_reader *r, hparams *h) {
     if (h->scaling == ROPE_SCALING_LONGROPE) {
         h->rope_factor = 1.0f; /* the factor tensors say it all */
     }
-    if (r->status == QN_OK && (h->n_rot % 2 != 0 || h->n_rot > h->head_dim)) {
+    if (r->status == QN_OK && h->n_rot == h->head_dim && h->head_dim % 2 != 0) {
+        r->status = FAIL(r->err, QN_BAD_FILE,
+                         "%s: the head size is %u (%s.attention.key_length, or embedding_length over head_count); RoPE "
+                         "turns pairs and needs an even one",
+                         r->source->path, h->head_dim, r->arch);
+    } else if (r->status == QN_OK && (h->n_rot % 2 != 0 || h->n_rot > h->head_dim)) {
         r->status = FAIL(r->err, QN_BAD_FILE,
                          "%s: key %s.rope.dimension_count is %u, must be even and at most the head size %u",
                          r->source->path, r->arch, h->n_rot, h->head_dim);

@@ -181,7 +181,9 @@ static qn_status check_weights(model *m, const model_options *options, team *wor
     }
     const double begin = clock_seconds();
     mapped_file_will_need(&m->file, 0, m->file.span.size);
-    const qn_status status = weight_check_run(m, !options->skip_weight_check, NULL, workers, err);
+    const weight_check check = {.check_values = !options->skip_weight_check, .progress = options->progress,
+                                .ctx = options->progress_ctx};
+    const qn_status status = weight_check_run(m, &check, workers, err);
     m->check_seconds = clock_seconds() - begin;
     return status;
 }

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/progress.h"
 #include "base/team.h"
 #include "model/arch/arch.h"
 #include "model/facts_gguf.h"
@@ -42,6 +43,8 @@ typedef struct model_options {
     fmt_mode mode;            /* strictness of the format reader */
     bool skip_integrity;      /* do not read the blobs at open: the caller checks each before use, or only inspects */
     bool skip_weight_check;   /* --no-weight-check */
+    progress_fn *progress;    /* of checking the weights; false ends the opening with QN_CANCELLED; may be null */
+    void *progress_ctx;
     const char *assume;       /* --assume: architecture of a P64 without companion; null = refuse */
     bool vocabulary_only;     /* tokenizer only: weights may be missing */
     bool container_only;      /* format and tensors only: facts, tokenizer and architecture are not looked at */

@@ -52,7 +52,9 @@ static qn_status verify_model(const char *path, const verify_options_set *option
     model *m = NULL;
     QN_TRY(model_open(path, &settings, NULL, &m, err), err, "verifying %s", path);
     report->n_tensors = m->n_tensors;
-    const qn_status status = weight_check_run(m, options->check_values, NULL, workers, err);
+    const weight_check check = {.check_values = options->check_values, .progress = options->progress,
+                                .ctx = options->progress_ctx};
+    const qn_status status = weight_check_run(m, &check, workers, err);
     model_close(m);
     return status;
 }

@@ -11,6 +11,7 @@
 #include <quoin/fmt.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/team.h"
 
 typedef struct verify_options_set {
@@ -18,6 +19,8 @@ typedef struct verify_options_set {
     bool check_values;  /* also look for NaN and infinity */
     fmt_note_fn *note;  /* may be null */
     void *note_ctx;
+    progress_fn *progress; /* may be null; false ends it with QN_CANCELLED */
+    void *progress_ctx;
 } verify_options_set;
 
 typedef struct verify_report {

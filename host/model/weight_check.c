@@ -19,29 +19,36 @@ typedef struct piece {
 
 typedef struct check_job {
     const model *m;
-    bool check_values;
+    const weight_check *check;
     piece *pieces;
     uint64_t n_pieces;
     atomic_ullong next;
+    atomic_bool is_cancelled;
 } check_job;
 
 static uint64_t count_elements(const model_tensor *tensor) {
     return tensor->dims[0] * tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
 }
 
+static void check_piece(const check_job *job, piece *p) {
+    if (job->m->format == MODEL_P64) {
+        p64_check_piece(&job->m->p64, p->tensor, p->begin, p->size,
+                        job->check->check_values ? P64_CHECK_WEIGHTS : P64_CHECK_CRC, &p->result);
+    } else {
+        const model_tensor *tensor = &job->m->tensors[p->tensor];
+        p->nonfinite = FMT_NO_INDEX;
+        blk_find_nonfinite(tensor->type, tensor->data, p->begin, p->size, &p->nonfinite);
+    }
+}
+
+/* Worker 0 is the caller's thread: it alone tells how far all are. */
 static void check_pieces(void *arg, uint32_t worker, uint32_t n_workers) {
     check_job *job = arg;
-    (void)worker;
     (void)n_workers;
-    for (uint64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->n_pieces;) {
-        piece *p = &job->pieces[i];
-        if (job->m->format == MODEL_P64) {
-            p64_check_piece(&job->m->p64, p->tensor, p->begin, p->size,
-                            job->check_values ? P64_CHECK_WEIGHTS : P64_CHECK_CRC, &p->result);
-        } else {
-            const model_tensor *tensor = &job->m->tensors[p->tensor];
-            p->nonfinite = FMT_NO_INDEX;
-            blk_find_nonfinite(tensor->type, tensor->data, p->begin, p->size, &p->nonfinite);
+    for (uint64_t i; !atomic_load(&job->is_cancelled) && (i = atomic_fetch_add(&job->next, 1)) < job->n_pieces;) {
+        check_piece(job, &job->pieces[i]);
+        if (worker == 0 && job->check->progress != NULL && !job->check->progress(job->check->ctx, i + 1, job->n_pieces)) {
+            atomic_store(&job->is_cancelled, true);
         }
     }
 }
@@ -127,23 +134,35 @@ static qn_status judge_gguf(const check_job *job, error_context *err) {
     return QN_BAD_FILE;
 }
 
-qn_status weight_check_run(const model *m, bool check_values, const bool *is_wanted, team *workers,
-                           error_context *err) {
-    if (m->format == MODEL_GGUF && !check_values) {
+/* What is known when all pieces are done, or were given up. Pages that could not be read count as zeros: whether the file
+ * was cut is asked before what they seem to say. */
+static qn_status judge(const check_job *job, error_context *err) {
+    if (atomic_load(&job->is_cancelled)) {
+        return FAIL(err, QN_CANCELLED, "%s: interrupted while its weights were checked", job->m->file.path);
+    }
+    const qn_status intact = mapped_file_check(&job->m->file, err);
+    if (intact < 0) {
+        return intact;
+    }
+    return job->m->format == MODEL_P64 ? judge_p64(job, err) : judge_gguf(job, err);
+}
+
+qn_status weight_check_run(const model *m, const weight_check *check, team *workers, error_context *err) {
+    if (m->format == MODEL_GGUF && !check->check_values) {
         return QN_OK;
     }
-    check_job job = {.m = m, .check_values = check_values, .n_pieces = cut_pieces(m, is_wanted, NULL)};
+    check_job job = {.m = m, .check = check, .n_pieces = cut_pieces(m, check->is_wanted, NULL)};
     job.pieces = calloc(job.n_pieces + 1, sizeof *job.pieces);
     if (job.pieces == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "out of memory for checking %" PRIu64 " pieces of weights", job.n_pieces);
     }
-    cut_pieces(m, is_wanted, job.pieces);
+    cut_pieces(m, check->is_wanted, job.pieces);
     if (workers != NULL) {
         team_run(workers, check_pieces, &job);
     } else {
         check_pieces(&job, 0, 1);
     }
-    const qn_status status = m->format == MODEL_P64 ? judge_p64(&job, err) : judge_gguf(&job, err);
+    const qn_status status = judge(&job, err);
     free(job.pieces);
     return status;
 }

@@ -75,11 +75,11 @@ static size_t replace_markers(const uint8_t *spelling, size_t size, uint8_t *out
 static uint8_t derive_kind(const tokenizer_facts *facts, uint32_t id, vocab_style style) {
     const fmt_str spelling = facts->tokens[id];
     uint8_t byte;
-    if (id == facts->unk && id != facts->bos && id != facts->eos) {
-        return TOKEN_KIND_UNKNOWN;
-    }
     if (style == VOCAB_BYTE_LEVEL) {
         return TOKEN_KIND_NORMAL;
+    }
+    if (id == facts->unk && id != facts->bos && id != facts->eos) {
+        return TOKEN_KIND_UNKNOWN;
     }
     if (vocab_is_byte_spelling(spelling, &byte)) {
         return TOKEN_KIND_BYTE;

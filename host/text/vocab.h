@@ -41,8 +41,8 @@ typedef struct vocab {
 /* How spellings become texts. */
 typedef enum vocab_style { VOCAB_BYTE_LEVEL, VOCAB_SENTENCEPIECE } vocab_style;
 
-/* Fills a zeroed *v from the facts. Kinds that the facts do not give are taken from the spelling: <0xHH> is a byte (only
- * SentencePiece-style), <...> is control, the unk id is unknown. Byte-level vocabularies leave <...> ordinary at first: see
+/* Fills a zeroed *v from the facts. Kinds that the facts do not give are taken from the spelling. SentencePiece-style:
+ * <0xHH> is a byte, <...> is control, the unk id is unknown. Byte-level: all are ordinary at first, see bpe_init and
  * vocab_set_control. QN_LIMIT, QN_NO_HOST_MEM. After an error vocab_deinit still has to be called. */
 qn_status vocab_init(vocab *v, const tokenizer_facts *facts, vocab_style style, error_context *err);
 void vocab_deinit(vocab *v);

@@ -41,7 +41,7 @@ static qn_status check_isa(const qn_machine *machine, uint32_t isa, qn_error *er
     const bool avx2 = x86 && (features & QN_X86_AVX2) != 0;
     if ((isa == CPU_ISA_AVX2 && !avx2) || (isa == CPU_ISA_AVX512 && !(avx2 && (features & QN_X86_AVX512) != 0)) ||
         (isa == CPU_ISA_NEON && !(arm && (features & QN_ARM_NEON) != 0))) {
-        return qn_fail(err, QN_UNAVAILABLE, "isa=%s: this machine does not offer it (or --cpu-mask hides it)", isa_names[isa]);
+        return qn_fail(err, QN_UNAVAILABLE, "isa=%s: this machine does not offer it (or QUOIN_CPU_MASK hides it)", isa_names[isa]);
     }
     return QN_OK;
 }

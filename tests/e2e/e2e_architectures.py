@@ -111,6 +111,15 @@ def check_model(t, number, backend):
     check_run(t, number, t.path('model.gguf'), spec, weights, backend)
 
 
+def check_isa(t, number, isa):
+    need_cpu()
+    spec, weights = make_model(t, number)
+    r = t.quoin('run', t.path('model.gguf'), '--prompt-tokens', '1', '-n', 0, '--backend', f'cpu/{isa}')
+    if r.status == 3 and isa != 'c':
+        skip(f'this processor has no {isa}')
+    check_run(t, number, t.path('model.gguf'), spec, weights, f'cpu/{isa}')
+
+
 def check_container(t, number, *options):
     """A container alone: convert says whether it runs, and it does, with the same numbers, exactly then."""
     spec, weights = make_model(t, number)
@@ -143,6 +152,13 @@ for at, (model_name, *_) in enumerate(MODELS):
     add_test(f'{model_name}_in_a_container', lambda t, at=at: check_container(t, at))
     if model_name.startswith('llama'):
         add_test(f'{model_name}_in_an_extended_container', lambda t, at=at: check_container(t, at, '--extended'))
+
+# The plainest model of each architecture, with each set of instructions that the processor has.
+for plain in ('llama_with_grouped_heads', 'qwen2_with_biases', 'qwen3_with_head_norms', 'gemma3_in_small_chunks',
+              'phi3_with_fused_matrices_of_blocks'):
+    at = next(number for number, row in enumerate(MODELS) if row[0] == plain)
+    for isa in ('c', 'avx2', 'avx512'):
+        add_test(f'{plain}_with_{isa}', lambda t, at=at, isa=isa: check_isa(t, at, isa))
 
 if __name__ == '__main__':
     main()

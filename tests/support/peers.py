@@ -27,7 +27,7 @@ def run_locked(name, command):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         words = done.stdout.decode('utf-8', 'replace').strip().splitlines()
-        raise Missing(f'{os.path.basename(command[0])}: {words[-1] if words else "exit status " + str(done.returncode)}')
+        raise Missing(f'{os.path.basename(command[0])}: {" / ".join(words[-2:]) if words else "exit status " + str(done.returncode)}')
 
 
 def model(name):

@@ -151,7 +151,7 @@ static void write_tensor(gguf_writer *w, const gguf_tensor_spec *spec, const tin
         const float noise = (float)(*random >> 8) * 0x1p-24f - 0.5f;
         values[i] = strstr(spec->name, "norm") != NULL ? 1.0f + 0.2f * noise : noise;
     }
-    if (is_same(change->spoil, spec->name)) {
+    if (is_same(change->spoil, spec->name) || is_same(change->spoil_too, spec->name)) {
         values[n - 1] = NAN;
     }
     gguf_write_data(w, values, n * sizeof *values);

@@ -64,7 +64,8 @@ QUOIN_API int32_t quoin_runtime_create(const quoin_runtime_options *options, quo
 QUOIN_API void quoin_runtime_destroy(quoin_runtime *runtime);
 /* "cpu 0.1.0 | …": what was chosen; lives as long as the runtime. */
 QUOIN_API const char *quoin_runtime_describe(const quoin_runtime *runtime);
-/* Running generations end with "cancelled" as soon as they can. [any-thread] [async-signal-safe] */
+/* Generations that run now end with "cancelled" as soon as they can, appends with QN_CANCELLED; later ones are not meant.
+ * [any-thread] [async-signal-safe] */
 QUOIN_API void quoin_cancel(quoin_runtime *runtime);
 
 /* --- Model: a verified file --- */

@@ -9,12 +9,13 @@
     --engine-args TEXT  more options for that binary; --quoin-args TEXT: more for quoin bench
     --threads 1,2       thread counts (default: 1,2)        --prefill N, --decode N    tokens (default: 512 and 128)
     --depth N           positions filled before decoding (default: 0)                  --pairs N    (default: 5)
+    --wait SECONDS      before each run, wait up to so long for a second in which others used under a tenth of a processor (default: 0)
     --json FILE         all single results                  --report FILE              the table, besides standard output
 
 Without MODEL the two models of the full tests are measured. A pair is one run of each program, each with its own warm-up; pairs
 begin in turn with one and with the other, so that a slow minute of the machine meets both. The table has the medians of the runs,
-the median of the pairs' ratios and their range. On standard error and in the JSON: what share of the processors others took meanwhile.
-A table made while that is more than a few per cent says little.
+the median of the pairs' ratios and their range. How many processors others took meanwhile is printed with each pair, kept in the JSON,
+and said in the table where it is more than a tenth: such a table says little.
 """
 import argparse
 import datetime
@@ -32,6 +33,7 @@ sys.dont_write_bytecode = True
 import peers  # noqa: E402  (found through the line above)
 
 RUN_LIMIT = 3600    # seconds
+BUSY = 0.1          # processors used by others from which on a measurement is doubtful
 
 
 def read_busy():
@@ -41,8 +43,18 @@ def read_busy():
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf('SC_CLK_TCK')
 
 
-def run_timed(command):
+def wait_until_quiet(limit):
+    until = time.monotonic() + limit
+    while time.monotonic() < until:
+        busy = read_busy()
+        time.sleep(1)
+        if read_busy() - busy < BUSY:
+            return
+
+
+def run_timed(command, wait):
     """(standard output, processors that others used on average meanwhile)."""
+    wait_until_quiet(wait)
     busy, begin, own = read_busy(), time.monotonic(), os.times()
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=RUN_LIMIT)
     wall, now = time.monotonic() - begin, os.times()
@@ -120,7 +132,7 @@ def measure_pair(engines, model, threads, options):
     """{engine name: {'prefill': tokens/s, 'decode': …, 'others': processors}}, in the order of `engines`."""
     pair = {}
     for engine in engines:
-        output, others = run_timed(engine.command(model, threads, options))
+        output, others = run_timed(engine.command(model, threads, options), options.wait)
         rates = engine.read(output)
         pair[engine.name] = {'prefill': rates['prefill'], 'decode': rates['decode'], 'others': round(others, 3)}
     return pair
@@ -159,7 +171,7 @@ def read_cpu():
     return f'{names[0] if names else os.uname().machine}, {os.cpu_count()} processors'
 
 
-def make_report(ours, theirs, rows, slowest, options):
+def make_report(ours, theirs, rows, slowest, others, options):
     now = datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC')
     lines = [f'{now}; {read_cpu()}; {ours.version}; {theirs.version}; medians of {options.pairs} alternating pairs.', '',
              f'| model | work | threads | {ours.name} tok/s | {theirs.name} tok/s | ratio | range |', '|---|---|---:|---:|---:|---:|---|']
@@ -168,7 +180,10 @@ def make_report(ours, theirs, rows, slowest, options):
         depth = f' at depth {options.depth}' if r['work'] == 'decode' and options.depth else ''
         lines.append(f'| {r["model"]} | {r["work"]} {size}{depth} | {r["threads"]} | {r["ours"]:.1f} | {r["theirs"]:.1f} | {r["ratio"]:.2f} '
                      f'| {r["least"]:.2f}–{r["most"]:.2f} |')
-    lines += [''] + [f'Slowest op of a decode step, {where}: {op}.' for where, op in slowest if op]
+    if others > BUSY:
+        lines += ['', f'Others used {others:.2f} processors meanwhile (median): these numbers say little.']
+    if any(op for _, op in slowest):
+        lines += [''] + [f'- Slowest op of a decode step, {where}: {op}' for where, op in slowest if op]
     example = (rows[0]['model'], rows[0]['threads'])
     lines += ['', 'Commands, one run of each per pair:', '', '    ' + shlex.join(ours.command(*example, options)),
               '    ' + shlex.join(theirs.command(*example, options))]
@@ -188,7 +203,7 @@ def parse():
     parser.add_argument('models', nargs='*', metavar='MODEL.gguf')
     for name, default in (('quoin', find_quoin()), ('engine', None), ('engine-args', ''), ('quoin-args', ''), ('json', None), ('report', None)):
         parser.add_argument('--' + name, default=default)
-    for name, default in (('prefill', 512), ('decode', 128), ('depth', 0), ('pairs', 5)):
+    for name, default in (('prefill', 512), ('decode', 128), ('depth', 0), ('pairs', 5), ('wait', 0)):
         parser.add_argument('--' + name, type=int, default=default)
     parser.add_argument('--threads', type=lambda text: [int(x) for x in text.split(',')], default=[1, 2])
     options = parser.parse_args()
@@ -205,14 +220,15 @@ def main():
     except peers.Missing as reason:
         print(f'compare.py: {reason}', file=sys.stderr)
         return 77
-    rows, singles, slowest = [], [], []
+    rows, singles, slowest, others = [], [], [], []
     for model in models:
         for threads in options.threads:
             pairs = measure(ours, theirs, model, threads, options)
             rows += [summarise(ours, theirs, model, threads, pairs, work) for work in ('decode', 'prefill')]
             slowest.append((f'{os.path.basename(model)} with {threads} threads', name_slowest(ours.seen['profile'])))
+            others += [result['others'] for pair in pairs for result in pair.values()]
             singles.append({'model': model, 'threads': threads, 'pairs': pairs, 'quoin': ours.seen})
-    report = make_report(ours, theirs, rows, slowest, options)
+    report = make_report(ours, theirs, rows, slowest, statistics.median(others), options)
     print(report, end='')
     if options.report:
         with open(options.report, 'w', encoding='utf-8') as f:

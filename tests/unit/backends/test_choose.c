@@ -82,12 +82,14 @@ static void when_all_are_refused_the_last_refusal_is_the_error(void **state) {
     error_context err = {0};
     assert_int_equal(choose("nobody;reference:gpu7", &on, &was_named, &err), QN_UNAVAILABLE);
     assert_false(was_named);
-    assert_non_null(strstr(error_text(&err), "backend reference refused at devices: UNAVAILABLE: it has no device gpu7"));
+    assert_non_null(
+        strstr(error_text(&err), "backend reference refused at devices: UNAVAILABLE: it has no device gpu7"));
 }
 
 static void a_typing_error_is_found_before_anything_is_opened(void **state) {
     (void)state;
-    static const char *const requests[] = {"reference;;cpu", "reference;", ";reference", "reference;cpu,", "a;b;c;d;e;f;g;h;i"};
+    static const char *const requests[] = {"reference;;cpu", "reference;", ";reference", "reference;cpu,",
+                                           "a;b;c;d;e;f;g;h;i"};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         backend on;
         bool was_named;
@@ -103,7 +105,8 @@ static void an_unknown_option_is_refused_by_name(void **state) {
     bool was_named;
     error_context err = {0};
     assert_int_equal(choose("reference,speed=high", &on, &was_named, &err), QN_BAD_INPUT);
-    assert_non_null(strstr(error_text(&err), "backend reference refused at options: BAD_INPUT: it has no option \"speed\""));
+    assert_non_null(
+        strstr(error_text(&err), "backend reference refused at options: BAD_INPUT: it has no option \"speed\""));
 }
 
 static void options_of_the_configuration_reach_their_backend_alone(void **state) {
@@ -167,8 +170,9 @@ static void one_wrong_logit_is_caught(void **state) {
     }
 }
 
-static qn_status QN_CALL fail_to_compile(qn_device *device, const struct qn_program *program, const struct qn_limits *limits,
-                                         const struct qn_compile_options *options, qn_prog **out, qn_error *err) {
+static qn_status QN_CALL fail_to_compile(qn_device *device, const struct qn_program *program,
+                                         const struct qn_limits *limits, const struct qn_compile_options *options,
+                                         qn_prog **out, qn_error *err) {
     (void)device;
     (void)program;
     (void)limits;

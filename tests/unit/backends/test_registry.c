@@ -1,4 +1,5 @@
-/* test_registry.c — discovery in folders made for the test; judging what a plugin says of itself. Nothing here is loaded. */
+/* test_registry.c — discovery in folders made for the test; judging what a plugin says of itself. Nothing here is
+ * loaded. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,8 @@
 #include "backends/registry.h"
 #include "corpus.h"
 
-static char root[CORPUS_PATH_SIZE], first[CORPUS_PATH_SIZE + 8], second[CORPUS_PATH_SIZE + 8], empty[CORPUS_PATH_SIZE + 8];
+static char root[CORPUS_PATH_SIZE], first[CORPUS_PATH_SIZE + 8], second[CORPUS_PATH_SIZE + 8],
+    empty[CORPUS_PATH_SIZE + 8];
 static registry reg; /* large */
 
 static int make_folders(void **state) {

@@ -71,7 +71,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sections_keys_and_values_come_in_file_order, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_broken_line_is_named_by_its_number, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_named_file_must_exist_and_no_file_is_fine_otherwise, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_named_file_must_exist_and_no_file_is_fine_otherwise, make_folder,
+                                        remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,8 @@ static int read_behind_cut(void) {
     return mapped_file_check(&file, &err) == QN_IO && strstr(error_text(&err), "20000") != NULL ? 0 : 3;
 }
 
-/* In a process of its own: the handler is installed with the first mapping, and cmocka puts its own over it in each test. */
+/* In a process of its own: the handler is installed with the first mapping, and cmocka puts its own over it in each
+ * test. */
 static void reading_behind_a_cut_gives_zeros_and_is_told(void **state) {
     (void)state;
     int status = -1;
@@ -82,6 +83,23 @@ static void what_is_no_file_is_refused_with_its_path(void **state) {
     assert_non_null(strstr(error_text(&err), "folder"));
 }
 
+static void forgetting_loses_nothing_and_leaves_other_memory_alone(void **state) {
+    (void)state;
+    mapped_file file;
+    unsigned char *own = calloc(1, FILE_BYTES);
+    assert_int_equal(mapped_file_open(path, &file, NULL), QN_OK);
+    memset(own, 'y', FILE_BYTES);
+    mapped_file_forget(file.span.data, file.span.size);
+    mapped_file_forget(file.span.data, file.span.size + 100000);
+    mapped_file_forget(own, FILE_BYTES);
+    for (uint32_t i = 0; i < FILE_BYTES; i++) {
+        assert_int_equal(file.span.data[i], 'x');
+        assert_int_equal(own[i], 'y');
+    }
+    mapped_file_close(&file);
+    free(own);
+}
+
 static void an_empty_file_has_no_data_and_closes(void **state) {
     (void)state;
     mapped_file file;
@@ -98,6 +116,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(reading_behind_a_cut_gives_zeros_and_is_told, make_file, remove_folder),
         cmocka_unit_test_setup_teardown(the_whole_file_is_readable, make_file, remove_folder),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_refused_with_its_path, make_file, remove_folder),
+        cmocka_unit_test_setup_teardown(forgetting_loses_nothing_and_leaves_other_memory_alone, make_file, remove_folder),
         cmocka_unit_test_setup_teardown(an_empty_file_has_no_data_and_closes, make_file, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,8 +22,9 @@ static void the_nearest_word_is_few_edits_away(void **state) {
     static const char *const known[] = {"threads", "backend", "template", "temp", "seed", NULL};
     static const struct {
         const char *word, *nearest; /* null: none is near */
-    } rows[] = {{"thread", "threads"}, {"thraeds", "threads"}, {"bakend", "backend"}, {"tmep", "temp"}, {"seed", "seed"},
-                {"templat", "template"}, {"zzzz", NULL}, {"x", NULL}, {"", NULL}};
+    } rows[] = {
+        {"thread", "threads"},   {"thraeds", "threads"}, {"bakend", "backend"}, {"tmep", "temp"}, {"seed", "seed"},
+        {"templat", "template"}, {"zzzz", NULL},         {"x", NULL},           {"", NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         word_list list = {known};
         const char *found = words_find_nearest(rows[i].word, next_in_list, &list);

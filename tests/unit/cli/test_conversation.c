@@ -24,7 +24,8 @@ static int open_tiny(void **state) {
     test_make_folder(folder);
     snprintf(path, sizeof path, "%s/tiny.gguf", folder);
     tiny_model_write(path, "llama", NULL);
-    return model_open(path, NULL, NULL, &m, NULL) != QN_OK || chat_template_by_name("chatml", &form, NULL) != QN_OK ? -1 : 0;
+    return model_open(path, NULL, NULL, &m, NULL) != QN_OK || chat_template_by_name("chatml", &form, NULL) != QN_OK ? -1
+                                                                                                                    : 0;
 }
 
 static int close_tiny(void **state) {

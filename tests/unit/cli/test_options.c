@@ -44,13 +44,15 @@ static qn_status parse(const char *const words[MAX_WORDS], arguments *rest, erro
 static void every_form_of_an_option_is_read(void **state) {
     (void)state;
     arguments rest;
-    assert_int_equal(parse((const char *const[MAX_WORDS]){"-q", "-t", "3", "file", "--seed=18446744073709551615"}, &rest, NULL),
-                     QN_OK);
+    assert_int_equal(
+        parse((const char *const[MAX_WORDS]){"-q", "-t", "3", "file", "--seed=18446744073709551615"}, &rest, NULL),
+        QN_OK);
     assert_true(got.quiet && got.was_given);
     assert_int_equal(got.threads, 3);
     assert_true(got.seed == UINT64_MAX);
     assert_int_equal(rest.n_items, 1);
-    assert_int_equal(parse((const char *const[MAX_WORDS]){"--temp", "0.75", "--mode=lazy", "--quiet=false"}, &rest, NULL), QN_OK);
+    assert_int_equal(
+        parse((const char *const[MAX_WORDS]){"--temp", "0.75", "--mode=lazy", "--quiet=false"}, &rest, NULL), QN_OK);
     assert_true(got.temperature == 0.75);
     assert_string_equal(got.mode, "lazy");
     assert_false(got.quiet);
@@ -59,8 +61,9 @@ static void every_form_of_an_option_is_read(void **state) {
 static void values_may_begin_with_a_dash_and_a_double_dash_ends_options(void **state) {
     (void)state;
     arguments rest;
-    assert_int_equal(parse((const char *const[MAX_WORDS]){"--bias", "-5:1", "--bias", "7:-inf", "--", "--quiet", "-"}, &rest, NULL),
-                     QN_OK);
+    assert_int_equal(
+        parse((const char *const[MAX_WORDS]){"--bias", "-5:1", "--bias", "7:-inf", "--", "--quiet", "-"}, &rest, NULL),
+        QN_OK);
     assert_int_equal(got.biases.n_items, 2);
     assert_string_equal(got.biases.items[0], "-5:1");
     assert_false(got.quiet);

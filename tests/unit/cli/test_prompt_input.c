@@ -35,6 +35,11 @@ static int close_tiny(void **state) {
     return 0;
 }
 
+static qn_status read_prompt(const prompt_options *options, const model *of, prompt_input *out, error_context *err) {
+    const qn_status status = prompt_load(options, out, err);
+    return status < 0 ? status : prompt_encode(options, of, out, err);
+}
+
 static void write_prompt(const char *bytes, size_t size) {
     FILE *stream = fopen(file, "wb");
     assert_non_null(stream);
@@ -72,7 +77,7 @@ static void ids_are_read_as_they_stand(void **state) {
     (void)state;
     prompt_input input;
     const prompt_options options = {.tokens = "1,403,0,4294967294"};
-    assert_int_equal(prompt_read(&options, m, &input, NULL), QN_OK);
+    assert_int_equal(read_prompt(&options, m, &input, NULL), QN_OK);
     assert_int_equal(input.ids.count, 4);
     assert_int_equal(input.ids.ids[1], 403);
     assert_int_equal(input.ids.ids[3], UINT32_MAX - 1);
@@ -83,8 +88,14 @@ static void ids_that_are_none_are_refused_with_the_column(void **state) {
     (void)state;
     static const struct {
         const char *text, *column;
-    } rows[] = {{"", "column 1:"}, {"1,", "column 3:"}, {",1", "column 1:"}, {"1;2", "column 2:"}, {"1, 2", "column 3:"},
-                {"-1", "column 1:"}, {"4294967295", "column 11:"}, {"99999999999999999999", "column 11:"}};
+    } rows[] = {{"", "column 1:"},
+                {"1,", "column 3:"},
+                {",1", "column 1:"},
+                {"1;2", "column 2:"},
+                {"1, 2", "column 3:"},
+                {"-1", "column 1:"},
+                {"4294967295", "column 11:"},
+                {"99999999999999999999", "column 11:"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         error_context err = {0};
         token_list ids = {0};
@@ -101,7 +112,7 @@ static void a_file_is_read_to_the_last_byte_zeros_too(void **state) {
     prompt_input input;
     const prompt_options options = {.file = file, .no_bos = true};
     write_prompt("a\0b\n", 4);
-    assert_int_equal(prompt_read(&options, m, &input, NULL), QN_OK);
+    assert_int_equal(read_prompt(&options, m, &input, NULL), QN_OK);
     assert_int_equal(input.text_bytes, 4);
     assert_int_equal(input.ids.ids[input.ids.count - 1], TINY_BYTE_0 + '\n');
     assert_int_equal(input.ids.ids[input.ids.count - 3], TINY_BYTE_0);
@@ -130,11 +141,11 @@ static void a_file_that_is_larger_than_the_first_buffer_is_read_whole(void **sta
 static void an_empty_prompt_is_bos_alone(void **state) {
     (void)state;
     prompt_input input;
-    assert_int_equal(prompt_read(&(prompt_options){.text = ""}, m, &input, NULL), QN_OK);
+    assert_int_equal(read_prompt(&(prompt_options){.text = ""}, m, &input, NULL), QN_OK);
     assert_int_equal(input.ids.count, 1);
     assert_true(input.starts_text);
     prompt_free(&input);
-    assert_int_equal(prompt_read(&(prompt_options){.text = "", .no_bos = true}, m, &input, NULL), QN_OK);
+    assert_int_equal(read_prompt(&(prompt_options){.text = "", .no_bos = true}, m, &input, NULL), QN_OK);
     assert_int_equal(input.ids.count, 0);
     prompt_free(&input);
 }
@@ -145,10 +156,10 @@ static void what_cannot_be_read_is_named(void **state) {
     error_context err = {0};
     char missing[CORPUS_PATH_SIZE + 32];
     snprintf(missing, sizeof missing, "%s/missing.txt", folder);
-    assert_int_equal(prompt_read(&(prompt_options){.file = missing}, m, &input, &err), QN_NOT_FOUND);
+    assert_int_equal(read_prompt(&(prompt_options){.file = missing}, m, &input, &err), QN_NOT_FOUND);
     assert_non_null(strstr(error_text(&err), "missing.txt"));
     prompt_free(&input);
-    assert_int_equal(prompt_read(&(prompt_options){.file = folder}, m, &input, &err), QN_IO); /* a folder */
+    assert_int_equal(read_prompt(&(prompt_options){.file = folder}, m, &input, &err), QN_IO); /* a folder */
     prompt_free(&input);
 }
 
@@ -156,7 +167,7 @@ static void text_that_is_no_utf8_is_refused_with_the_byte(void **state) {
     (void)state;
     prompt_input input;
     error_context err = {0};
-    assert_int_equal(prompt_read(&(prompt_options){.text = "ab\xFF"}, m, &input, &err), QN_BAD_INPUT);
+    assert_int_equal(read_prompt(&(prompt_options){.text = "ab\xFF"}, m, &input, &err), QN_BAD_INPUT);
     assert_non_null(strstr(error_text(&err), "byte 2"));
     prompt_free(&input);
 }

@@ -13,7 +13,11 @@
 #define CTX 64u
 
 static kv_cells make_cells(uint32_t windowed_cells) {
-    const qn_limits limits = {.size = sizeof limits, .max_tokens = CHUNK, .max_outputs = 1, .max_sequences = 1, .n_groups = 2,
+    const qn_limits limits = {.size = sizeof limits,
+                              .max_tokens = CHUNK,
+                              .max_outputs = 1,
+                              .max_sequences = 1,
+                              .n_groups = 2,
                               .cells = {CTX, windowed_cells}};
     const uint32_t windows[2] = {0, WINDOW};
     kv_cells kv;

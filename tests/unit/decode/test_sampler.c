@@ -148,8 +148,11 @@ static void options_out_of_range_are_refused_by_name(void **state) {
     static const struct {
         const char *name;
         float temperature, top_p, min_p, repeat_penalty;
-    } rows[] = {{"--temp", -1.0f, 1.0f, 0.0f, 1.0f}, {"--temp", NAN, 1.0f, 0.0f, 1.0f}, {"--top-p", 0.0f, 1.5f, 0.0f, 1.0f},
-                {"--min-p", 0.0f, 1.0f, 1.0f, 1.0f}, {"--repeat-penalty", 0.0f, 1.0f, 0.0f, 0.0f}};
+    } rows[] = {{"--temp", -1.0f, 1.0f, 0.0f, 1.0f},
+                {"--temp", NAN, 1.0f, 0.0f, 1.0f},
+                {"--top-p", 0.0f, 1.5f, 0.0f, 1.0f},
+                {"--min-p", 0.0f, 1.0f, 1.0f, 1.0f},
+                {"--repeat-penalty", 0.0f, 1.0f, 0.0f, 0.0f}};
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         sampler_options o = sampler_defaults();
         error_context err = {0};

@@ -83,7 +83,8 @@ static void text_becomes_ids_and_ids_become_bytes(void **state) {
     assert_int_equal(ids[0], 1);
     assert_int_equal(ids[count - 1], TINY_BYTE_0 + 'i');
     size_t all = 0;
-    assert_int_equal(quoin_tokenize(model, "hi", 2, 1, 0, ids, 1, &all, NULL), QN_OK); /* too little room: the count is told */
+    assert_int_equal(quoin_tokenize(model, "hi", 2, 1, 0, ids, 1, &all, NULL),
+                     QN_OK); /* too little room: the count is told */
     assert_int_equal(all, count);
     assert_int_equal(quoin_token_bytes(model, TINY_BYTE_0 + 'i', bytes, sizeof bytes), 1);
     assert_int_equal(bytes[0], 'i');
@@ -142,6 +143,26 @@ static void a_listener_can_stop_it(void **state) {
     quoin_session_destroy(session);
 }
 
+static int cancel_at_once(void *ctx, const char *text, size_t size) {
+    (void)ctx;
+    (void)text;
+    (void)size;
+    quoin_cancel(runtime);
+    return 1;
+}
+
+static void a_cancel_ends_what_runs_and_nothing_later(void **state) {
+    (void)state;
+    const uint32_t ids[] = {70, 71};
+    quoin_generate_result result = {.size = sizeof result};
+    const quoin_generate_options options = {.size = sizeof options, .max_tokens = 30, .temperature = 1.0f, .seed = 1};
+    quoin_session *session = make_session(32);
+    assert_int_equal(quoin_generate_text(session, "hi", 2, &options, cancel_at_once, NULL, &result, NULL), QN_OK);
+    assert_string_equal(result.stop_reason, "cancelled");
+    assert_int_equal(quoin_session_append(session, ids, 2, NULL), QN_OK);
+    quoin_session_destroy(session);
+}
+
 static void errors_have_code_and_text_and_leave_the_outputs_alone(void **state) {
     (void)state;
     quoin_error err = {.size = sizeof err};
@@ -159,7 +180,8 @@ static void errors_have_code_and_text_and_leave_the_outputs_alone(void **state) 
     assert_null(no_runtime);
     assert_null(no_model);
     assert_null(no_session);
-    assert_int_equal(quoin_model_open(runtime, "/nonexistent", NULL, &no_model, NULL), QN_NOT_FOUND); /* no error struct */
+    assert_int_equal(quoin_model_open(runtime, "/nonexistent", NULL, &no_model, NULL),
+                     QN_NOT_FOUND); /* no error struct */
 }
 
 static void a_broken_rule_comes_with_its_name_and_place(void **state) {
@@ -210,6 +232,32 @@ static void two_sessions_do_not_see_each_other(void **state) {
     quoin_session_destroy(alone);
 }
 
+static void the_default_model_writes_words(void **state) {
+    (void)state;
+    char default_path[CORPUS_PATH_SIZE];
+    quoin_error err = {.size = sizeof err};
+    quoin_model *real = NULL;
+    quoin_session *session = NULL;
+    const quoin_generate_options options = {.size = sizeof options, .max_tokens = 24};
+    heard h = {.n_calls = 0};
+    size_t n_letters = 0, n_spaces = 0;
+    source_require("examples/models/quoin-tiny.gguf", default_path);
+    if (quoin_model_open(runtime, default_path, NULL, &real, &err) < 0 ||
+        quoin_session_create(real, NULL, &session, &err) < 0 ||
+        quoin_generate_text(session, "Once upon a time", 16, &options, hear, &h, NULL, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    for (size_t i = 0; i < h.size; i++) {
+        n_letters += (h.text[i] >= 'a' && h.text[i] <= 'z') || (h.text[i] >= 'A' && h.text[i] <= 'Z');
+        n_spaces += h.text[i] == ' ' || h.text[i] == '\n';
+    }
+    if (n_spaces < 4 || n_letters * 10 < h.size * 7) {
+        fail_msg("these are no words: %.*s", (int)h.size, h.text);
+    }
+    quoin_session_destroy(session);
+    quoin_model_close(real);
+}
+
 static void null_is_legal_wherever_something_is_freed(void **state) {
     (void)state;
     quoin_session_destroy(NULL);
@@ -224,11 +272,13 @@ int main(void) {
         cmocka_unit_test(generation_repeats_and_agrees_with_the_logits),
         cmocka_unit_test(the_context_s_end_is_told),
         cmocka_unit_test(a_listener_can_stop_it),
+        cmocka_unit_test(a_cancel_ends_what_runs_and_nothing_later),
         cmocka_unit_test(errors_have_code_and_text_and_leave_the_outputs_alone),
         cmocka_unit_test(a_broken_rule_comes_with_its_name_and_place),
         cmocka_unit_test(sampling_options_out_of_range_are_refused_by_name),
         cmocka_unit_test(an_older_caller_s_structs_are_understood),
         cmocka_unit_test(two_sessions_do_not_see_each_other),
+        cmocka_unit_test(the_default_model_writes_words),
         cmocka_unit_test(null_is_legal_wherever_something_is_freed),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -75,7 +75,8 @@ static void each_architecture_has_the_ops_that_make_it(void **state) {
     static const struct {
         const char *arch;
         uint32_t n_norms, n_scales, n_matmuls; /* in two layers and the way out */
-    } rows[] = {{"llama", 5, 0, 15}, {"qwen2", 5, 0, 15}, {"qwen3", 9, 0, 15}, {"gemma3", 13, 1, 15}, {"phi3", 5, 0, 15}};
+    } rows[] = {
+        {"llama", 5, 0, 15}, {"qwen2", 5, 0, 15}, {"qwen3", 9, 0, 15}, {"gemma3", 13, 1, 15}, {"phi3", 5, 0, 15}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         model *m = open_model(rows[i].arch, NULL);
         decoder *d = NULL;
@@ -134,7 +135,8 @@ static void windows_make_the_groups_of_cells(void **state) {
         const char *arch;
         uint32_t window, n_groups, windows[2];
     } rows[] = {{"llama", 0, 1, {0, 0}}, {"llama", 8, 1, {8, 0}}, {"gemma3", 8, 1, {8, 0}}, {"gemma3", 0, 1, {0, 0}}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) { /* two layers of gemma3 are windowed, the sixth would not */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0];
+         i++) { /* two layers of gemma3 are windowed, the sixth would not */
         model *m = open_model(rows[i].arch, &(tiny_change){.window = rows[i].window});
         decoder *d = NULL;
         assert_int_equal(build(m, &d, NULL), QN_OK);

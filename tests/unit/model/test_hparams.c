@@ -1,4 +1,5 @@
-/* test_hparams.c — reading and cross-checking hyper-parameters. The facts are a table; each row of a test breaks one key. */
+/* test_hparams.c — reading and cross-checking hyper-parameters. The facts are a table; each row of a test breaks one
+ * key. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,16 +118,21 @@ static void a_broken_key_is_named_with_its_value(void **state) {
         {{"llama.attention.head_count_kv", 3, NULL, 0, {0}}, QN_BAD_FILE, {"head_count_kv", "3"}},
         {{"llama.rope.freq_base", NAN, NULL, 0, {0}}, QN_BAD_FILE, {"rope.freq_base", "nan"}},
         {{"llama.rope.dimension_count", 10, NULL, 0, {0}}, QN_BAD_FILE, {"rope.dimension_count", "10"}},
+        {{"llama.attention.key_length", 7, NULL, 0, {0}}, QN_BAD_FILE, {"head size is 7", "even"}},
         {{"llama.rope.dimension_count", 7, NULL, 0, {0}}, QN_BAD_FILE, {"rope.dimension_count", "7"}},
         {{"llama.attention.layer_norm_rms_epsilon", 0, NULL, 0, {0}}, QN_BAD_FILE, {"epsilon", "0"}},
         {{"llama.attention.layer_norm_rms_epsilon", INFINITY, NULL, 0, {0}}, QN_BAD_FILE, {"epsilon", "missing"}},
         {{"llama.rope.scaling.type", NAN, "spiral", 0, {0}}, QN_UNSUPPORTED, {"scaling.type", "spiral"}},
         {{"llama.expert_count", 8, NULL, 0, {0}}, QN_UNSUPPORTED, {"expert_count", "8"}},
-        {{"llama.feed_forward_length", 0, NULL, 3, {172, 172, 96}}, QN_UNSUPPORTED, {"feed_forward_length is 96", "layer 2"}},
+        {{"llama.feed_forward_length", 0, NULL, 3, {172, 172, 96}},
+         QN_UNSUPPORTED,
+         {"feed_forward_length is 96", "layer 2"}},
         {{"llama.feed_forward_length", 0, NULL, 2, {172, 172}}, QN_BAD_FILE, {"feed_forward_length", "index 2"}},
         {{"llama.attention.head_count_kv", 0, NULL, 3, {0, 0, 0}}, QN_BAD_FILE, {"head_count_kv is 0", "each layer"}},
         {{"llama.attention.head_count_kv", 0, NULL, 3, {3, 3, 3}}, QN_BAD_FILE, {"head_count_kv is 3", "head_count 8"}},
-        {{"llama.attention.sliding_window_pattern", 0, NULL, 2, {1, 0}}, QN_BAD_FILE, {"sliding_window_pattern", "index 2"}},
+        {{"llama.attention.sliding_window_pattern", 0, NULL, 2, {1, 0}},
+         QN_BAD_FILE,
+         {"sliding_window_pattern", "index 2"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         error_context err = {0};
@@ -165,7 +171,8 @@ static void both_names_of_the_attention_factor_count(void **state) {
     hparams h;
     assert_int_equal(read_with((key_value){.key = "llama.rope.scaling.attn_factor", .value = 1.5}, &h, NULL), QN_OK);
     assert_true(h.rope_attn_factor == 1.5f);
-    assert_int_equal(read_with((key_value){.key = "llama.rope.scaling.yarn_attn_factor", .value = 1.25}, &h, NULL), QN_OK);
+    assert_int_equal(read_with((key_value){.key = "llama.rope.scaling.yarn_attn_factor", .value = 1.25}, &h, NULL),
+                     QN_OK);
     assert_true(h.rope_attn_factor == 1.25f);
 }
 

@@ -97,7 +97,8 @@ static void more_tokens_than_rows_are_refused_with_both_numbers(void **state) {
     }
     write_bytes(bytes, size);
     free(bytes);
-    expect_refusal(NULL, NULL, QN_BAD_FILE, "the tokenizer has 259 tokens, but tensor token_embd.weight has only 258 rows");
+    expect_refusal(NULL, NULL, QN_BAD_FILE,
+                   "the tokenizer has 259 tokens, but tensor token_embd.weight has only 258 rows");
 }
 
 static void nan_in_a_weight_is_found_with_its_place_by_any_number_of_threads(void **state) {
@@ -116,20 +117,61 @@ static void nan_in_a_weight_is_found_with_its_place_by_any_number_of_threads(voi
     model_close(m);
 }
 
+static void of_two_faults_the_first_in_the_file_is_told_every_time(void **state) {
+    (void)state;
+    team *workers = NULL;
+    tiny_model_write(path, "llama", &(tiny_change){.spoil = "output_norm.weight", .spoil_too = "blk.0.ffn_up.weight"});
+    assert_int_equal(team_create(4, &workers, NULL), QN_OK);
+    for (int i = 0; i < 50; i++) {
+        expect_refusal(NULL, workers, QN_BAD_FILE, "tensor blk.0.ffn_up.weight, element 511");
+    }
+    team_destroy(workers);
+}
+
 static void only_wanted_tensors_are_checked(void **state) {
     (void)state;
     model *m = NULL;
     bool is_wanted[64] = {false};
+    const weight_check wanted = {.check_values = true, .is_wanted = is_wanted};
     const model_options unchecked = {.skip_integrity = true};
     tiny_model_write(path, "llama", &(tiny_change){.spoil = "blk.1.ffn_down.weight"});
     assert_int_equal(model_open(path, &unchecked, NULL, &m, NULL), QN_OK);
-    assert_int_equal(weight_check_run(m, true, is_wanted, NULL, NULL), QN_OK);
+    assert_int_equal(weight_check_run(m, &wanted, NULL, NULL), QN_OK);
     is_wanted[model_find(m, "blk.1.ffn_down.weight") - m->tensors] = true;
     error_context err = {0};
-    assert_int_equal(weight_check_run(m, true, is_wanted, NULL, &err), QN_BAD_FILE);
+    assert_int_equal(weight_check_run(m, &wanted, NULL, &err), QN_BAD_FILE);
     assert_string_equal(err.rule, "weight-finite");
     assert_int_equal(err.offset, model_find(m, "blk.1.ffn_down.weight")->at + 511 * 4);
     model_close(m);
+}
+
+typedef struct watch {
+    uint32_t n_calls;
+    uint64_t last, total;
+    bool goes_on;
+} watch;
+
+static bool see(void *ctx, uint64_t done, uint64_t total) {
+    watch *w = ctx;
+    w->n_calls++;
+    w->last = done;
+    w->total = total;
+    return w->goes_on;
+}
+
+static void progress_is_told_and_can_end_the_check(void **state) {
+    (void)state;
+    model *m = NULL;
+    watch w = {.goes_on = true};
+    const model_options watched = {.progress = see, .progress_ctx = &w};
+    tiny_model_write(path, "llama", NULL);
+    assert_int_equal(model_open(path, &watched, NULL, &m, NULL), QN_OK);
+    assert_int_equal(w.n_calls, m->n_tensors);
+    assert_int_equal(w.last, w.total);
+    model_close(m);
+    w = (watch){.goes_on = false};
+    expect_refusal(&watched, NULL, QN_CANCELLED, "interrupted while its weights were checked");
+    assert_int_equal(w.n_calls, 1);
 }
 
 static void a_flipped_bit_of_a_p64_is_a_checksum_error(void **state) {
@@ -148,7 +190,7 @@ static void a_flipped_bit_of_a_p64_is_a_checksum_error(void **state) {
     write_bytes(bytes, size);
     free(bytes);
     assert_int_equal(model_open(path, &container, NULL, &m, NULL), QN_OK);
-    assert_int_equal(weight_check_run(m, true, NULL, NULL, &err), QN_CHECKSUM);
+    assert_int_equal(weight_check_run(m, &(weight_check){.check_values = true}, NULL, &err), QN_CHECKSUM);
     assert_non_null(strstr(error_text(&err), "blk.1.attn_q.weight"));
     model_close(m);
 }
@@ -171,7 +213,9 @@ int main(void) {
         cmocka_unit_test(a_missing_embedding_is_refused_at_once),
         cmocka_unit_test(more_tokens_than_rows_are_refused_with_both_numbers),
         cmocka_unit_test(nan_in_a_weight_is_found_with_its_place_by_any_number_of_threads),
+        cmocka_unit_test(of_two_faults_the_first_in_the_file_is_told_every_time),
         cmocka_unit_test(only_wanted_tensors_are_checked),
+        cmocka_unit_test(progress_is_told_and_can_end_the_check),
         cmocka_unit_test(a_flipped_bit_of_a_p64_is_a_checksum_error),
         cmocka_unit_test(a_text_is_told_what_it_begins_with),
     };
