@@ -272,7 +272,7 @@ static qn_status read_details(fmt_str source, chat_template *t, error_context *e
 qn_status chat_template_recognise(fmt_str source, chat_template *out_template, error_context *err) {
     chat_template t;
     if (source.size == 0) {
-        return FAIL(err, QN_NOT_FOUND, "the model has no chat template; name one with --template: %s", chat_template_names());
+        return FAIL(err, QN_BAD_INPUT, "the model has no chat template; name one with --template: %s", chat_template_names());
     }
     const chat_family family = recognise_family(source);
     if (family == CHAT_N_FAMILIES) {

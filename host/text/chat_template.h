@@ -68,7 +68,7 @@ typedef struct chat_template {
 } chat_template;
 
 /* Recognises the family from the template text of a model file.
- * QN_NOT_FOUND: the text is empty. QN_UNSUPPORTED: not recognised; the message says to use --template and lists the names.
+ * QN_BAD_INPUT: the text is empty. QN_UNSUPPORTED: not recognised; the message says to use --template and lists the names.
  * QN_LIMIT: its built-in system message is too long. *out_template is untouched on error. */
 qn_status chat_template_recognise(fmt_str source, chat_template *out_template, error_context *err);
 

@@ -185,6 +185,32 @@ def no_progress_bar_is_drawn_when_standard_error_is_no_terminal(t):
     t.lacks(t.exits(0, 'convert', tiny(t), '-o', t.path('a.p64')).err, '\r', '\x1b')
 
 
+# ---------------------------------------------------------------- chat and bench
+@test
+def bench_tells_load_prefill_decode_and_the_ceiling(t):
+    model = tiny(t)
+    r = t.exits(0, 'bench', model, '-p', '8', '-n', '4', '-r', '1')
+    t.has(r.out, 'load', 'prefill', 'decode', 'tok/s', 'ceiling', 'slowest')
+    said = t.exits(0, 'bench', model, '-p', '8', '-n', '4', '-r', '1', '--json').json()
+    t.true(said['prefill_tokens_per_s']['median'] > 0 and said['decode_tokens_per_s']['median'] > 0, 'speeds')
+    t.true(said['read_ceiling_bytes_per_s'] > 0 and said['bytes_per_token'] > 0, 'ceiling')
+
+
+@test
+def a_model_without_a_chat_template_asks_for_one(t):
+    model = tiny(t)
+    for args in (['chat', model], ['run', model, '--chat', '--prompt', 'hi']):
+        r = t.exits(1, *args, stdin=b'hi\n')
+        t.has(r.err, 'no chat template', '--template', 'chatml')
+        t.equal(r.out, b'')
+
+
+@test
+def a_conversation_is_read_from_a_pipe_line_by_line(t):
+    r = t.exits(0, 'chat', tiny(t), '--template', 'chatml', '-n', '2', '--logit-bias', '264:1000', '--backend', 'reference', stdin=b'a\nb\n')
+    t.equal(r.out.count(b'world world'), 2, 'two answers')
+
+
 # ---------------------------------------------------------------- what ends a text
 @test
 def the_budget_ends_a_text_and_is_256_by_default(t):

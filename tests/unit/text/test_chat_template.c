@@ -173,7 +173,7 @@ static void an_unknown_template_is_refused_with_what_to_do(void **state) {
     assert_int_equal(chat_template_recognise(text_of("{{ '<turn>' + m }}"), &t, &err), QN_UNSUPPORTED);
     assert_non_null(strstr(error_text(&err), "--template"));
     assert_non_null(strstr(error_text(&err), "chatml"));
-    assert_int_equal(chat_template_recognise(text_of(""), &t, &err), QN_NOT_FOUND);
+    assert_int_equal(chat_template_recognise(text_of(""), &t, &err), QN_BAD_INPUT);
     assert_non_null(strstr(error_text(&err), "--template"));
     assert_int_equal(chat_template_by_name("chat-ml", &t, &err), QN_BAD_INPUT);
     assert_non_null(strstr(error_text(&err), "chat-ml"));
