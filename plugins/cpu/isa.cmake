@@ -15,15 +15,21 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND cpu_isas neon dotprod)
 endif()
 
+set(cpu_optimisation "$<$<NOT:$<CONFIG:Debug>>:-O3>")
+if(QUOIN_SANITIZE_ADDRESS OR QUOIN_SANITIZE_THREAD)
+  set(cpu_optimisation "-O1")
+endif()
+
 set(cpu_kernel_sources "")
 foreach(isa ${cpu_isas})
   foreach(group ${cpu_kernel_groups})
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/kernels/${group}_${isa}.c)
     if(EXISTS ${source})
       list(APPEND cpu_kernel_sources ${source})
-      # Kernels are written to be unrolled and inlined; without optimisation they are still right, only slow.
+      # Kernels are written to be unrolled and inlined; without optimisation they are still right, only slow. A sanitizer's checks in
+      # the unrolled code would take minutes to compile, and find nothing that they do not find with less of it.
       set_source_files_properties(${source} PROPERTIES
-        COMPILE_OPTIONS "${cpu_isa_flags_${isa}};$<$<NOT:$<CONFIG:Debug>>:-O3>;-Wno-psabi")
+        COMPILE_OPTIONS "${cpu_isa_flags_${isa}};${cpu_optimisation};-Wno-psabi")
     endif()
   endforeach()
 endforeach()
