@@ -59,27 +59,43 @@ void cpu_panels_init(cpu_panels *p, uint32_t kind, uint32_t n_rows, uint32_t n_c
 
 /* --- Reading the file's blocks ---------------------------------------------------------------------------------------- */
 
-/* One row's block of 32: quants as stored (offset to unsigned), and its scales in the panel's shape. */
+/* One row's block of 32: quants as stored (offset to unsigned), eight to a word, and its scales in the panel's shape. */
 typedef struct row_block {
-    uint8_t q[CPU_BLOCK];
+    uint64_t q[CPU_BLOCK / 8];
     uint16_t d, m;       /* f16 bits; of the superblock where there is one */
     uint8_t sub[2], submin;
 } row_block;
+
+/* The same byte eight times. */
+#define EACH_BYTE(x) (UINT64_C(0x0101010101010101) * (x))
 
 static uint16_t read_u16(const uint8_t *at) {
     return (uint16_t)(at[0] | at[1] << 8);
 }
 
-static void read_nibbles(const uint8_t *at, uint8_t *q) {
-    for (uint32_t i = 0; i < 16; i++) {
-        q[i] = at[i] & 15u;
-        q[i + 16] = at[i] >> 4;
+static uint64_t read_u64(const uint8_t *at) {
+    uint64_t x;
+    memcpy(&x, at, sizeof x);
+    return x;
+}
+
+static void read_nibbles(const uint8_t *at, uint64_t *q) {
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint64_t x = read_u64(at + 8 * i);
+        q[i] = x & EACH_BYTE(15);
+        q[i + 2] = x >> 4 & EACH_BYTE(15);
     }
 }
 
-static void add_fifth_bits(const uint8_t *at, uint8_t *q) {
-    for (uint32_t i = 0; i < CPU_BLOCK; i++) {
-        q[i] |= (uint8_t)((at[i / 8] >> (i % 8) & 1u) << 4);
+/* Eight bits become bit 4 of eight bytes. */
+static uint64_t spread_bits(uint8_t bits) {
+    const uint64_t own = EACH_BYTE(bits) & UINT64_C(0x8040201008040201); /* bit i alone in byte i */
+    return (own + EACH_BYTE(0x7f)) >> 3 & EACH_BYTE(16);
+}
+
+static void add_fifth_bits(const uint8_t *at, uint64_t *q) {
+    for (uint32_t i = 0; i < 4; i++) {
+        q[i] |= spread_bits(at[i]);
     }
 }
 
@@ -101,18 +117,17 @@ static void read_simple(qn_format format, const uint8_t *at, row_block *out) {
         add_fifth_bits(at + 4, out->q);
         break;
     default: /* Q8_0 */
-        for (uint32_t i = 0; i < CPU_BLOCK; i++) {
-            out->q[i] = at[2 + i] ^ 0x80u;
+        for (uint32_t i = 0; i < 4; i++) {
+            out->q[i] = read_u64(at + 2 + 8 * i) ^ EACH_BYTE(0x80);
         }
         break;
     }
 }
 
 /* Sub-block j of a Q4_K or Q5_K superblock, or of Q4_K_SOA: 32 nibbles out of 64. */
-static void read_half_of_64(const uint8_t *nibbles, uint32_t j, uint8_t *q) {
-    const uint8_t *const at = nibbles + 32u * (j / 2);
-    for (uint32_t i = 0; i < CPU_BLOCK; i++) {
-        q[i] = (j & 1u) != 0 ? at[i] >> 4 : at[i] & 15u;
+static void read_half_of_64(const uint8_t *nibbles, uint32_t j, uint64_t *q) {
+    for (uint32_t i = 0; i < 4; i++) {
+        q[i] = read_u64(nibbles + 32 * (j / 2) + 8 * i) >> 4 * (j % 2) & EACH_BYTE(15);
     }
 }
 
@@ -126,6 +141,17 @@ static void read_q4_k_scales(const uint8_t *s, uint32_t j, row_block *out) {
     }
 }
 
+static void read_q6_k(const uint8_t *at, uint32_t j, row_block *out) {
+    const uint8_t *const low = at + 64 * (j / 4) + 32 * (j % 2);
+    const uint8_t *const high = at + 128 + 32 * (j / 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint64_t nibbles = read_u64(low + 8 * i) >> (j % 4 < 2 ? 0 : 4) & EACH_BYTE(15);
+        out->q[i] = nibbles | (read_u64(high + 8 * i) >> 2 * (j % 4) & EACH_BYTE(3)) << 4;
+    }
+    memcpy(out->sub, at + 192 + 2 * j, 2);
+    out->d = read_u16(at + 208);
+}
+
 static void read_super(qn_format format, const uint8_t *at, uint32_t j, row_block *out) {
     if (format == QN_FORMAT_Q4_K_SOA) {
         read_half_of_64(at, j, out->q);
@@ -134,42 +160,35 @@ static void read_super(qn_format format, const uint8_t *at, uint32_t j, row_bloc
         return;
     }
     if (format == QN_FORMAT_Q6_K) {
-        const uint8_t *const low = at + 64u * (j / 4) + 32u * (j % 2);
-        const uint8_t *const high = at + 128 + 32u * (j / 4);
-        for (uint32_t i = 0; i < CPU_BLOCK; i++) {
-            const uint32_t nibble = j % 4 < 2 ? low[i] & 15u : low[i] >> 4;
-            out->q[i] = (uint8_t)(nibble | (high[i] >> (2 * (j % 4)) & 3u) << 4);
-        }
-        memcpy(out->sub, at + 192 + 2 * j, 2);
-        out->d = read_u16(at + 208);
+        read_q6_k(at, j, out);
         return;
     }
     out->d = read_u16(at);
     out->m = read_u16(at + 2);
     read_q4_k_scales(at + 4, j, out);
     read_half_of_64(at + (format == QN_FORMAT_Q5_K ? 48 : 16), j, out->q);
-    if (format == QN_FORMAT_Q5_K) {
-        for (uint32_t i = 0; i < CPU_BLOCK; i++) {
-            out->q[i] |= (uint8_t)((at[16 + i] >> j & 1u) << 4);
-        }
+    for (uint32_t i = 0; format == QN_FORMAT_Q5_K && i < 4; i++) {
+        out->q[i] |= (read_u64(at + 16 + 8 * i) >> j & EACH_BYTE(1)) << 4;
     }
 }
 
 static void read_ternary(const uint8_t *tensor, uint64_t first, uint32_t count, row_block *out) {
     static const uint8_t power[5] = {1, 3, 9, 27, 81};
-    memset(out->q, 1, sizeof out->q);
+    uint8_t q[CPU_BLOCK];
+    memset(q, 1, sizeof q);
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t at = first + i;
-        out->q[i] = (uint8_t)(tensor[4 + at / 5] / power[at % 5] % 3);
+        q[i] = (uint8_t)(tensor[4 + at / 5] / power[at % 5] % 3);
     }
+    memcpy(out->q, q, sizeof q);
 }
 
 /* Block `block` of row `row`; rows and elements beyond the matrix are harmless. */
-static void read_block(const cpu_panels *p, const uint8_t *tensor, uint64_t first_element, uint32_t row, uint32_t block,
-                       row_block *out) {
-    const qn_format format = cpu_panel_kinds[p->kind].format;
-    memset(out, 0, sizeof *out);
+static void read_block(const cpu_panels *p, const qn_format_info *info, const uint8_t *tensor, uint64_t first_element, uint32_t row,
+                       uint32_t block, row_block *out) {
+    const qn_format format = info->format;
     if (row >= p->n_rows) {
+        memset(out, 0, sizeof *out);
         memset(out->q, format == QN_FORMAT_TERNARY ? 1 : 0, sizeof out->q);
         return;
     }
@@ -179,7 +198,6 @@ static void read_block(const cpu_panels *p, const uint8_t *tensor, uint64_t firs
         read_ternary(tensor, element, left < CPU_BLOCK ? left : CPU_BLOCK, out);
         return;
     }
-    const qn_format_info *const info = qn_format_find(format);
     const uint8_t *const at = tensor + element / info->block_elems * info->block_bytes;
     if (info->block_elems == CPU_BLOCK) {
         read_simple(format, at, out);
@@ -195,35 +213,59 @@ static void put_u16(uint8_t *at, uint16_t value) {
     at[1] = (uint8_t)(value >> 8);
 }
 
-/* Where byte of element k (0..31) of row r lies among the eight vectors of a block. */
-static uint32_t vector_of(uint32_t k) {
-    return k / 4;
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
+
+/* One row's quants: four elements are one 32-bit lane of a vector; the row's lane is r. `bits` is a constant where it is called. */
+static ALWAYS_INLINE void put_row(const uint32_t bits, const uint32_t *q, uint32_t r, uint32_t (*low)[CPU_PANEL_ROWS],
+                           uint32_t (*high)[CPU_PANEL_ROWS]) {
+    for (uint32_t v = 0; v < 8 && bits == 8; v++) {
+        low[v][r] = q[v];
+    }
+    for (uint32_t v = 0; v < 2 && bits == 2; v++) {
+        low[v][r] = q[4 * v] | q[4 * v + 1] << 2 | q[4 * v + 2] << 4 | q[4 * v + 3] << 6;
+    }
+    for (uint32_t v = 0; v < 4 && bits >= 4 && bits <= 6; v++) {
+        low[v][r] = (q[v] & 0x0f0f0f0fu) | (q[v + 4] & 0x0f0f0f0fu) << 4;
+    }
+    if (bits == 5) {
+        uint32_t x = 0;
+        for (uint32_t v = 0; v < 8; v++) {
+            x |= (q[v] >> 4 & 0x01010101u) << v;
+        }
+        high[0][r] = x;
+    }
+    for (uint32_t v = 0; v < 2 && bits == 6; v++) {
+        high[v][r] = (q[4 * v] >> 4 & 0x03030303u) | (q[4 * v + 1] >> 4 & 0x03030303u) << 2 |
+                     (q[4 * v + 2] >> 4 & 0x03030303u) << 4 | (q[4 * v + 3] >> 4 & 0x03030303u) << 6;
+    }
+}
+
+static ALWAYS_INLINE void put_rows(const uint32_t bits, const row_block *rows, uint8_t *quants, uint8_t *high) {
+    uint32_t low_lanes[8][CPU_PANEL_ROWS];
+    uint32_t high_lanes[2][CPU_PANEL_ROWS];
+    const uint32_t low_bits = bits == 5 || bits == 6 ? 4 : bits;
+    for (uint32_t r = 0; r < CPU_PANEL_ROWS; r++) {
+        uint32_t q[8];
+        memcpy(q, rows[r].q, sizeof q);
+        put_row(bits, q, r, low_lanes, high_lanes);
+    }
+    memcpy(quants, low_lanes, 64 * (size_t)low_bits);
+    if (bits != low_bits) {
+        memcpy(high, high_lanes, 64 * (size_t)(bits - low_bits));
+    }
 }
 
 static void put_quants(const cpu_panel_kind *kind, const row_block *rows, uint8_t *quants, uint8_t *high) {
-    const uint32_t low_bits = kind->bits == 5 || kind->bits == 6 ? 4 : kind->bits;
-    memset(quants, 0, 64u * low_bits);
-    if (high != NULL) {
-        memset(high, 0, 64u * (kind->bits - low_bits));
-    }
-    for (uint32_t r = 0; r < CPU_PANEL_ROWS; r++) {
-        for (uint32_t k = 0; k < CPU_BLOCK; k++) {
-            const uint32_t q = rows[r].q[k];
-            const uint32_t v = vector_of(k);
-            const uint32_t lane = 4 * r + k % 4;
-            if (low_bits == 8) {
-                quants[64 * v + lane] = (uint8_t)q;
-            } else if (low_bits == 4) {
-                quants[64 * (v % 4) + lane] |= (uint8_t)((q & 15u) << (v / 4 * 4));
-            } else {
-                quants[64 * (v / 4) + lane] |= (uint8_t)(q << (v % 4 * 2));
-            }
-            if (kind->bits == 5) {
-                high[lane] |= (uint8_t)((q >> 4) << v);
-            } else if (kind->bits == 6) {
-                high[64 * (v / 4) + lane] |= (uint8_t)((q >> 4) << (v % 4 * 2));
-            }
-        }
+    switch (kind->bits) {
+    case 2: put_rows(2, rows, quants, high); break;
+    case 4: put_rows(4, rows, quants, high); break;
+    case 5: put_rows(5, rows, quants, high); break;
+    case 6: put_rows(6, rows, quants, high); break;
+    default: put_rows(8, rows, quants, high); break;
     }
 }
 
@@ -252,12 +294,14 @@ void cpu_panels_pack(const cpu_panels *p, uint8_t *data, uint32_t first, uint32_
                      uint64_t first_element) {
     const cpu_panel_kind *const kind = &cpu_panel_kinds[p->kind];
     const uint32_t low_bits = kind->bits == 5 || kind->bits == 6 ? 4 : kind->bits;
+    const qn_format_info *const info = qn_format_find(kind->format);
     row_block rows[CPU_PANEL_ROWS];
+    memset(rows, 0, sizeof rows);
     for (uint32_t i = first; i < last; i++) {
         uint8_t *const panel = data + i * p->panel_bytes;
         for (uint32_t block = 0; block < p->n_blocks; block++) {
             for (uint32_t r = 0; r < CPU_PANEL_ROWS; r++) {
-                read_block(p, tensor, first_element, i * CPU_PANEL_ROWS + r, block, &rows[r]);
+                read_block(p, info, tensor, first_element, i * CPU_PANEL_ROWS + r, block, &rows[r]);
             }
             put_scales(p, kind, panel, block, rows);
             put_quants(kind, rows, panel + p->quants_at + (uint64_t)block * 64 * low_bits,
@@ -270,7 +314,7 @@ static uint32_t get_quant(const cpu_panels *p, const cpu_panel_kind *kind, const
     const uint32_t low_bits = kind->bits == 5 || kind->bits == 6 ? 4 : kind->bits;
     const uint8_t *const quants = panel + p->quants_at + (uint64_t)(k / CPU_BLOCK) * 64 * low_bits;
     const uint8_t *const high = panel + p->high_at + (uint64_t)(k / CPU_BLOCK) * 64 * (kind->bits - low_bits);
-    const uint32_t v = vector_of(k % CPU_BLOCK);
+    const uint32_t v = k % CPU_BLOCK / 4;
     const uint32_t lane = 4 * r + k % 4;
     switch (kind->bits) {
     case 8: return quants[64 * v + lane];

@@ -15,9 +15,10 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND cpu_isas neon dotprod)
 endif()
 
-set(cpu_optimisation "$<$<NOT:$<CONFIG:Debug>>:-O3>")
+# Kernels are written to be unrolled and inlined; without that they are still right, only slow (and sanitizers need no speed).
+set(cpu_kernel_speed $<$<NOT:$<CONFIG:Debug>>:-O3>)
 if(QUOIN_SANITIZE_ADDRESS OR QUOIN_SANITIZE_THREAD)
-  set(cpu_optimisation "-O1")
+  set(cpu_kernel_speed "")
 endif()
 
 set(cpu_kernel_sources "")
@@ -26,10 +27,8 @@ foreach(isa ${cpu_isas})
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/kernels/${group}_${isa}.c)
     if(EXISTS ${source})
       list(APPEND cpu_kernel_sources ${source})
-      # Kernels are written to be unrolled and inlined; without optimisation they are still right, only slow. A sanitizer's checks in
-      # the unrolled code would take minutes to compile, and find nothing that they do not find with less of it.
       set_source_files_properties(${source} PROPERTIES
-        COMPILE_OPTIONS "${cpu_isa_flags_${isa}};${cpu_optimisation};-Wno-psabi")
+        COMPILE_OPTIONS "${cpu_isa_flags_${isa}};${cpu_kernel_speed};-Wno-psabi")
     endif()
   endforeach()
 endforeach()

@@ -181,28 +181,42 @@ typedef struct chunk {
     float min[CHUNK_BLOCKS][16];      /* added as it stands */
 } chunk;
 
-SIMD_INLINE void unpack_scales(const cpu_panels *w, const uint8_t *panel, uint32_t b, chunk *to, uint32_t i, const uint32_t scales,
-                               const int32_t min_sign) {
+/* Scales of one block as f32; `second` holds those of its second half, `min` is added as it stands. */
+typedef struct block_scales {
+    vf first, second, min;
+} block_scales;
+
+SIMD_INLINE block_scales read_scales(const cpu_panels *w, const uint8_t *panel, uint32_t b, const uint32_t scales, const int32_t min_sign) {
     const size_t at = 32 * (size_t)(scales == CPU_SCALE_SUPER_MIN || scales == CPU_SCALE_SUPER_16 ? b / 8 : b);
-    vf d = vf_set1(w->scale);
-    vf second = d;
-    if (scales != CPU_SCALE_ONE) {
-        d = vf_from_f16(panel + at);
-    }
+    block_scales s;
+    s.first = scales == CPU_SCALE_ONE ? vf_set1(w->scale) : vf_from_f16(panel + at);
+    s.second = s.first;
+    s.min = vf_set1(0);
     if (scales == CPU_SCALE_SUPER_16) {
-        second = vf_mul(d, vf_from_i8(panel + w->sub_at + 32 * (size_t)b + 16));
-        d = vf_mul(d, vf_from_i8(panel + w->sub_at + 32 * (size_t)b));
-        vf_store(to->scale[i][1], second);
+        s.second = vf_mul(s.first, vf_from_i8(panel + w->sub_at + 32 * (size_t)b + 16));
+        s.first = vf_mul(s.first, vf_from_i8(panel + w->sub_at + 32 * (size_t)b));
     }
     if (scales == CPU_SCALE_HALF_MIN || scales == CPU_SCALE_SUPER_MIN) {
         vf m = vf_from_f16(panel + w->min_at + at);
         if (scales == CPU_SCALE_SUPER_MIN) {
-            d = vf_mul(d, vf_from_u8(panel + w->sub_at + 16 * (size_t)b));
+            s.second = s.first = vf_mul(s.first, vf_from_u8(panel + w->sub_at + 16 * (size_t)b));
             m = vf_mul(m, vf_from_u8(panel + w->submin_at + 16 * (size_t)b));
         }
-        vf_store(to->min[i], min_sign < 0 ? vf_sub(vf_set1(0), m) : m);
+        s.min = min_sign < 0 ? vf_sub(vf_set1(0), m) : m;
     }
-    vf_store(to->scale[i][0], d);
+    return s;
+}
+
+SIMD_INLINE void unpack_scales(const cpu_panels *w, const uint8_t *panel, uint32_t b, chunk *to, uint32_t i, const uint32_t scales,
+                               const int32_t min_sign) {
+    const block_scales s = read_scales(w, panel, b, scales, min_sign);
+    vf_store(to->scale[i][0], s.first);
+    if (scales == CPU_SCALE_SUPER_16) {
+        vf_store(to->scale[i][1], s.second);
+    }
+    if (scales == CPU_SCALE_HALF_MIN || scales == CPU_SCALE_SUPER_MIN) {
+        vf_store(to->min[i], s.min);
+    }
 }
 
 SIMD_INLINE void unpack_chunk(const cpu_panels *w, const uint8_t *panel, uint32_t first, uint32_t n, chunk *to, const uint32_t bits,
@@ -295,36 +309,45 @@ SIMD_INLINE void run_tokens(tile *t, const chunk *c, const uint8_t *acts, uint64
                             const uint32_t zero_shift) {
     for (uint32_t token = 0; token < n_tokens;) {
         const uint32_t left = n_tokens - token;
-        uint32_t n = left < SIMD_TILE_TOKENS ? left : SIMD_TILE_TOKENS;
-#if SIMD_TILE_TOKENS == 6
-        n = n == 5 ? 3 : n == 4 ? 2 : n;
-#endif
+        const uint32_t n = left >= SIMD_TILE_TOKENS ? SIMD_TILE_TOKENS : left >= 2 && SIMD_TILE_TOKENS > 2 && n_panels > 1 ? 2 : 1;
         for (uint32_t k = 0; k < n; k++) {
             t->rows[k] = acts + (token + k) * act_stride;
             t->y[k] = out->y + (token + k) * out->stride + (size_t)first_panel * CPU_PANEL_ROWS;
         }
-        switch (n) {
-#if SIMD_TILE_TOKENS == 6
-        case 6: run_tile(t, c, n_panels, 6, bits, scales, zero_shift); break;
-        case 3: run_tile(t, c, n_panels, 3, bits, scales, zero_shift); break;
-        case 2: run_tile(t, c, n_panels, 2, bits, scales, zero_shift); break;
-#endif
-        default: run_tile(t, c, n_panels, 1, bits, scales, zero_shift); break;
+        if (n == SIMD_TILE_TOKENS) {
+            run_tile(t, c, n_panels, SIMD_TILE_TOKENS, bits, scales, zero_shift);
+        } else if (n == 2 && n_panels > 1) {
+            run_tile(t, c, n_panels, 2, bits, scales, zero_shift);
+        } else {
+            run_tile(t, c, n_panels, 1, bits, scales, zero_shift);
         }
         token += n;
     }
 }
 
-/* The tile code differs only by the zero point, by how scales stand, and (without VNNI) by the bits that products may have. */
-SIMD_INLINE void run_kind(uint32_t kind, tile *t, const chunk *c, const void *acts, uint64_t act_stride, uint32_t n_tokens,
+/* Formats whose tiles are equal but for the zero point share one: `bits` matters only where products are added in 16 bits. */
+SIMD_INLINE void run_kind(const cpu_panel_kind *kind, tile *t, const chunk *c, const void *acts, uint64_t act_stride, uint32_t n_tokens,
                           const cpu_out *out, uint32_t first_panel, const uint32_t n_panels) {
-    switch (kind) {
-#define X(FORMAT, name, bits, scales, zero, sign) \
-    case CPU_PANEL_##FORMAT: run_tokens(t, c, acts, act_stride, n_tokens, out, first_panel, n_panels, bits, scales, zero); break;
-        CPU_PANEL_FORMATS(X)
-#undef X
-    default: break;
+#define RUN(bits, scales, zero) run_tokens(t, c, acts, act_stride, n_tokens, out, first_panel, n_panels, bits, scales, zero)
+#ifdef SIMD_HAS_VNNI
+    const uint32_t bits = 4;
+#else
+    const uint32_t bits = kind->bits;
+#endif
+    if (kind->scales == CPU_SCALE_SUPER_16) {
+        RUN(6, CPU_SCALE_SUPER_16, kind->zero_shift);
+    } else if (kind->min_sign != 0 && bits <= 4) {
+        RUN(4, CPU_SCALE_HALF_MIN, CPU_NO_ZERO);
+    } else if (kind->min_sign != 0) {
+        RUN(5, CPU_SCALE_HALF_MIN, CPU_NO_ZERO);
+    } else if (bits <= 4) {
+        RUN(4, CPU_SCALE_HALF, kind->zero_shift);
+    } else if (bits == 5) {
+        RUN(5, CPU_SCALE_HALF, kind->zero_shift);
+    } else {
+        RUN(8, CPU_SCALE_HALF, kind->zero_shift);
     }
+#undef RUN
 }
 
 static void panel_gemm(const cpu_panels *w, uint32_t first, uint32_t last, const void *acts, uint64_t act_stride, uint32_t n_tokens,
@@ -344,11 +367,11 @@ static void panel_gemm(const cpu_panels *w, uint32_t first, uint32_t last, const
             }
 #if SIMD_TILE_PANELS == 2
             if (n_panels == 2) {
-                run_kind(w->kind, &t, chunks, acts, act_stride, n_tokens, out, p, 2);
+                run_kind(&cpu_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 2);
             } else
 #endif
             {
-                run_kind(w->kind, &t, chunks, acts, act_stride, n_tokens, out, p, 1);
+                run_kind(&cpu_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 1);
             }
         }
         p += n_panels;
@@ -386,10 +409,57 @@ static void expand_chunk(uint32_t kind, const chunk *c, uint32_t n, float *to) {
     }
 }
 
+/* One token: weights become f32 in registers and are used at once. x is read in whole blocks but for the last. */
+SIMD_INLINE void gemv_f32_panel(const cpu_panels *w, const uint8_t *panel, const float *x, vf *acc, const uint32_t bits,
+                                const uint32_t scales, const uint32_t zero_shift, const int32_t min_sign) {
+    const vf zero = vf_set1(zero_shift == CPU_NO_ZERO ? 0.0f : (float)(1 << (zero_shift & 7)));
+    for (uint32_t b = 0; b < w->n_blocks; b++) {
+        const float *at = x + (size_t)b * CPU_BLOCK;
+        float last[CPU_BLOCK] = {0};
+        const uint32_t left = w->n_cols - b * CPU_BLOCK;
+        if (left < CPU_BLOCK) {
+            memcpy(last, at, left * sizeof *last);
+            at = last;
+        }
+        vb q[8];
+        prefetch_block(panel + (size_t)b * 64 * (bits + 1), bits);
+        load_block(quants_of(w, panel, b, bits), high_of(w, panel, b, bits), bits, q);
+        const block_scales s = read_scales(w, panel, b, scales, min_sign);
+#define ADD(v, n) acc[n] = vf_fma(vf_fma(vf_sub(vb_byte(q[v], n), zero), (v) < 4 ? s.first : s.second, s.min), vf_set1(at[4 * (v) + (n)]), acc[n]);
+#define STEP(v) ADD(v, 0) ADD(v, 1) ADD(v, 2) ADD(v, 3)
+        UNROLL_8(STEP)
+#undef STEP
+#undef ADD
+    }
+}
+
+static void gemv_f32(const cpu_panels *w, uint32_t first, uint32_t last, const float *x, const cpu_out *out) {
+    for (uint32_t p = first; p < last; p++) {
+        const uint8_t *const panel = w->data + p * w->panel_bytes;
+        const uint32_t rows = rows_in(w, p);
+        vf acc[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
+        if (out->bias != NULL) {
+            acc[0] = load_rows(out->bias + (size_t)p * CPU_PANEL_ROWS, rows);
+        }
+        switch (w->kind) {
+#define X(FORMAT, name, bits, scales, zero, sign) \
+        case CPU_PANEL_##FORMAT: gemv_f32_panel(w, panel, x, acc, bits, scales, zero, sign); break;
+            CPU_PANEL_FORMATS(X)
+#undef X
+        default: break;
+        }
+        store_rows(out->y + (size_t)p * CPU_PANEL_ROWS, vf_add(vf_add(acc[0], acc[1]), vf_add(acc[2], acc[3])), rows);
+    }
+}
+
 static void panel_gemm_f32(const cpu_panels *w, uint32_t first, uint32_t last, const float *x, uint64_t x_stride, uint32_t n_tokens,
                            const cpu_out *out, void *scratch) {
     chunk *const c = scratch;
     float *const values = (float *)(void *)(c + 1);
+    if (n_tokens == 1) {
+        gemv_f32(w, first, last, x, out);
+        return;
+    }
     for (uint32_t p = first; p < last; p += SIMD_FLOAT_PANELS) {
         const uint32_t n_panels = last - p < SIMD_FLOAT_PANELS ? last - p : SIMD_FLOAT_PANELS;
         for (uint32_t b = 0; b < w->n_blocks; b += CHUNK_BLOCKS) {

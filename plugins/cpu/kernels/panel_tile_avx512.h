@@ -24,7 +24,8 @@ SIMD_INLINE void dot_half_tile(const tile *t, const chunk *c, uint32_t i, const 
 }
 
 SIMD_INLINE vi load_start(const uint8_t *neg, const uint32_t zero_shift) {
-    return zero_shift == CPU_NO_ZERO ? _mm512_setzero_si512() : _mm512_slli_epi32(_mm512_set1_epi32(four_bytes(neg)), zero_shift & 7);
+    return zero_shift == CPU_NO_ZERO ? _mm512_setzero_si512()
+                                     : _mm512_sllv_epi32(_mm512_set1_epi32(four_bytes(neg)), _mm512_set1_epi32((int)zero_shift));
 }
 
 SIMD_INLINE void start_tile(const tile *t, uint32_t b, uint32_t half, vi acc[2][SIMD_TILE_TOKENS], const uint32_t n_panels,
