@@ -72,7 +72,7 @@ def clean_environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith(('QUOIN_', 'LC_', 'XDG_')) and k not in ('LANG', 'LANGUAGE')}
     env['HOME'] = '/nonexistent'
     env['ASAN_OPTIONS'] = 'detect_leaks=1:allocator_may_return_null=1:handle_sigbus=0:' + os.environ.get('ASAN_OPTIONS', '')
-    env['TSAN_OPTIONS'] = 'report_signal_unsafe=0:' + os.environ.get('TSAN_OPTIONS', '')
+    env['TSAN_OPTIONS'] = f'suppressions={SOURCE}/tests/support/tsan.supp:report_signal_unsafe=0:' + os.environ.get('TSAN_OPTIONS', '')
     env['UBSAN_OPTIONS'] = 'print_stacktrace=1'
     env.update({k: str(v) for k, v in more.items() if v is not None})
     return env
