@@ -14,10 +14,6 @@ void log_set_level(uint32_t level) {
     atomic_store(&current_level, level);
 }
 
-uint32_t log_get_level(void) {
-    return atomic_load(&current_level);
-}
-
 void log_line(uint32_t level, const char *format, ...) {
     static const char *const prefixes[] = {"error: ", "warning: ", "", ""};
     if (level > atomic_load(&current_level)) {

@@ -15,7 +15,6 @@
 
 /* Lines above `level` (QN_LOG_*) are dropped. Default: QN_LOG_INFO; `-q` sets QN_LOG_ERROR. */
 void log_set_level(uint32_t level);
-uint32_t log_get_level(void);
 
 void log_line(uint32_t level, const char *format, ...) ERROR_PRINTF(2, 3);
 

@@ -81,14 +81,6 @@ const char *plan_numeric_name(uint32_t numeric) {
     return numeric == QN_NUMERIC_ACT8 ? "act8" : numeric == QN_NUMERIC_F16ACC ? "f16acc" : "f32acc";
 }
 
-uint64_t plan_total_bytes(const plan *p) {
-    uint64_t total = p->memory.borrowed_bytes;
-    for (uint32_t kind = 0; kind < QN_MEM_KINDS; kind++) {
-        total += p->memory.host_bytes[kind] + p->memory.device_bytes[kind];
-    }
-    return total;
-}
-
 static qn_status check_memory(const plan *p, error_context *err) {
     uint64_t needed = p->memory.peak_load_bytes;
     for (uint32_t kind = 0; kind < QN_MEM_KINDS; kind++) {

@@ -54,9 +54,6 @@ void plan_destroy(plan *p);
 /* "f32acc", "f16acc", "act8". Static. */
 const char *plan_numeric_name(uint32_t numeric);
 
-/* Bytes that weights in place, host and device memory of the plan come to. */
-uint64_t plan_total_bytes(const plan *p);
-
 /* Turns a plugin's refusal into the host's error: "backend cpu: op 12 (matmul, layer 3): NO_HOST_MEM: text". */
 qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, const qn_error *plugin_error,
                             error_context *err);
