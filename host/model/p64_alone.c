@@ -45,6 +45,13 @@ static qn_status refuse_unknown_facts(const model *m, const char *assume, error_
     if (assume != NULL && strcmp(assume, arch_llama.name) != 0) {
         return FAIL(err, QN_BAD_INPUT, "--assume %s: a P64 without companion can only be assumed to be llama", assume);
     }
+    /* Before the advice to assume something: advice that cannot help is none. */
+    if (m->p64.tokenizer.n_merges == 0) {
+        return FAIL(err, QN_BAD_FILE,
+                    "%s: its tokenizer has no merges: a P64 alone holds no scores, so this vocabulary cannot be used "
+                    "without its companion volume",
+                    m->file.path);
+    }
     if (assume == NULL && !says_llama) {
         return FAIL(err, QN_BAD_FILE,
                     "%s: a P64 alone does not say its architecture, and there is no companion volume beside it; add "
@@ -55,12 +62,6 @@ static qn_status refuse_unknown_facts(const model *m, const char *assume, error_
         return FAIL(err, QN_UNSUPPORTED,
                     "%s: byte %u: says architecture id %u, not llama (1); it needs its companion volume", m->file.path,
                     (unsigned)m->p64.header.hparams_at + 48, h->architecture);
-    }
-    if (m->p64.tokenizer.n_merges == 0) {
-        return FAIL(err, QN_BAD_FILE,
-                    "%s: its tokenizer has no merges: a P64 alone holds no scores, so this vocabulary cannot be used "
-                    "without its companion volume",
-                    m->file.path);
     }
     return refuse_foreign_tensors(m, err);
 }
