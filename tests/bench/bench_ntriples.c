@@ -67,7 +67,7 @@ static fmt_span map_file(const char *path) {
         perror(path);
         exit(1);
     }
-    void *data = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    void *data = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (data == MAP_FAILED) {
         perror(path);
