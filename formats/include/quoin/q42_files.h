@@ -158,6 +158,8 @@ void q42_envelope_encode_header(uint64_t profile, uint32_t payload_size, uint8_t
 
 #define Q42_VAULT_NAMESPACE "https://schema.qualia.dev/vocab#"
 #define Q42_VAULT_PATH_SIZE 1024u
+#define Q42_VAULT_MAX_BYTES (1u << 20)
+#define Q42_VAULT_PREFIXES 16u
 
 typedef uint32_t q42_vault_term;
 enum {
@@ -173,21 +175,27 @@ typedef struct q42_vault_entry {
     fmt_str value;    /* between its quotes or brackets, escapes as written; a name or number as written */
     bool is_iri, is_text;
     uint64_t offset;  /* of the value */
-    uint32_t line, column; /* from 1, of the value; columns in characters */
+    uint32_t line, column; /* from 1, of the value; columns in bytes */
 } q42_vault_entry;
 
-/* A manifest in a subset of Turtle: @prefix and @base, one subject, `;` and `,` lists; values are IRIs, prefixed names, literals,
- * numbers, booleans. Anonymous nodes, collections and a second subject are refused by name. At least one includesDataFile. */
+/* A manifest in a subset of Turtle: prefixes, then one subject with `;` and `,` lists; values are IRIs, prefixed names, literals,
+ * numbers, booleans. @base (which would move the files), anonymous nodes, collections and a second subject are refused by name. At
+ * least one includesDataFile. */
 typedef struct q42_vault {
     fmt_span span;
     fmt_str subject; /* as written */
     uint32_t n_entries, n_data_files, n_envelopes;
+    uint32_t n_prefixes;
+    fmt_str prefixes[Q42_VAULT_PREFIXES][2]; /* name without its colon, and IRI, both as written */
+    uint64_t body_at;                        /* behind the subject */
 } q42_vault;
 fmt_status q42_vault_open(fmt_span span, q42_vault *out_vault, fmt_diag *diag);
 
 typedef struct q42_vault_walk {
-    uint64_t at;
-    uint32_t index;
+    uint64_t at, line_at;
+    uint32_t line, index;
+    fmt_str property; /* of the list that the walk is in */
+    q42_vault_term term;
 } q42_vault_walk;
 /* Start with a zeroed walk; false after the last. */
 bool q42_vault_next(const q42_vault *vault, q42_vault_walk *walk, q42_vault_entry *out_entry);
