@@ -9,6 +9,7 @@ bin/quoin
 LIB/libquoin.so
 LIB/libquoin_gguf.a
 LIB/libquoin_p64.a
+LIB/libquoin_q42.a
 LIB/libquoin_safetensors.a
 LIB/libquoin_blocks.a
 LIB/libquoin_fmt_common.a
