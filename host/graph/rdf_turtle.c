@@ -9,6 +9,7 @@
 #include <serd/serd.h>
 
 #include "base/text_buffer.h"
+#include "graph/iri.h"
 #include "graph/turtle_feed.h"
 #include "rdf_internal.h"
 
@@ -27,7 +28,9 @@ typedef struct turtle {
     uint32_t prefix;
     bool is_refused;           /* libserd has said something: */
     char words[WORDS_SIZE];
+    text_buffer base;          /* absolute; size 0: none */
     text_buffer iri;           /* the one that is being put together */
+    text_buffer prefix_iri;    /* of a prefix that is being declared, terminated */
     ntriples_statement statement;
     char scratch[NTRIPLES_SCRATCH_SIZE];
 } turtle;
@@ -80,18 +83,25 @@ static bool append(text_buffer *buffer, const void *bytes, size_t size) {
     return text_buffer_append(buffer, bytes, size);
 }
 
-/* A relative IRI against the base of the text. */
-static fmt_status resolve(turtle *t, const SerdNode *node, fmt_str *out, fmt_diag *diag) {
-    const SerdNode *base = serd_env_get_base_uri(t->env, NULL);
-    if (base == NULL || base->buf == NULL || base->n_bytes == 0) {
-        describe(t, TURTLE_BASE, diag, "<%.*s>", WORDS_SIZE, (const char *)node->buf);
+static fmt_str node_str(const SerdNode *node) {
+    return (fmt_str){(const char *)node->buf, node->n_bytes};
+}
+
+/* An IRI as the text has it, against the base of the text. An absolute one is kept as it is. */
+static fmt_status resolve(turtle *t, fmt_str iri, fmt_str *out, fmt_diag *diag) {
+    *out = iri;
+    if (iri_is_absolute(iri)) {
+        return FMT_OK;
+    }
+    if (t->base.size == 0) {
+        describe(t, TURTLE_BASE, diag, "<%.*s>", (int)(iri.size < WORDS_SIZE ? iri.size : WORDS_SIZE), iri.data);
         return FMT_BAD_FILE;
     }
-    SerdNode whole = serd_env_expand_node(t->env, node);
-    const bool is_kept = whole.buf != NULL && append(&t->iri, whole.buf, whole.n_bytes);
-    serd_node_free(&whole);
+    if (!iri_resolve(buffer_str(&t->base), iri, &t->iri)) {
+        return FMT_NO_SPACE;
+    }
     *out = buffer_str(&t->iri);
-    return is_kept ? FMT_OK : FMT_NO_SPACE;
+    return FMT_OK;
 }
 
 /* The whole IRI without brackets that a node stands for. */
@@ -99,8 +109,7 @@ static fmt_status whole_iri(turtle *t, const SerdNode *node, fmt_str *out, fmt_d
     SerdChunk prefix, suffix;
     t->iri.size = 0;
     if (node->type == SERD_URI) {
-        *out = (fmt_str){(const char *)node->buf, node->n_bytes};
-        return serd_uri_string_has_scheme(node->buf) ? FMT_OK : resolve(t, node, out, diag);
+        return resolve(t, node_str(node), out, diag);
     }
     if (serd_env_expand(t->env, node, &prefix, &suffix) != SERD_SUCCESS) {
         const char *name = (const char *)node->buf;
@@ -152,14 +161,14 @@ static fmt_status make_object(turtle *t, const SerdNode *node, const SerdNode *d
         return make_resource(t, node, room, out, diag);
     }
     if (is_there(language)) {
-        tag = (fmt_str){(const char *)language->buf, language->n_bytes};
+        tag = node_str(language);
     } else if (is_there(datatype)) {
         const fmt_status status = whole_iri(t, datatype, &type, diag);
         if (status != FMT_OK) {
             return status;
         }
     }
-    return ntriples_make_literal((fmt_str){(const char *)node->buf, node->n_bytes}, tag, type, room, out, diag);
+    return ntriples_make_literal(node_str(node), tag, type, room, out, diag);
 }
 
 /* ---------------------------------------------------------------- events of libserd */
@@ -197,14 +206,44 @@ static SerdStatus take_statement(void *handle, SerdStatementFlags flags, const S
     return t->status < 0 ? SERD_ERR_INTERNAL : SERD_SUCCESS;
 }
 
-static SerdStatus take_base(void *handle, const SerdNode *iri) {
-    turtle *t = handle;
-    return serd_env_set_base_uri(t->env, iri);
+/* A directive cannot be left out: a fault in it ends the reading. */
+static SerdStatus refuse_directive(turtle *t, fmt_status fault, fmt_diag *diag) {
+    if (fault == FMT_NO_SPACE) {
+        t->status = FAIL(t->err, QN_NO_HOST_MEM, "%s: no memory for an IRI", rdf_reader_name(t->reader));
+    } else {
+        put_place(t, diag, false);
+        t->status = error_from_diag(t->err, fault, diag, rdf_reader_name(t->reader));
+    }
+    return SERD_ERR_INTERNAL;
 }
 
-static SerdStatus take_prefix(void *handle, const SerdNode *name, const SerdNode *iri) {
+static SerdStatus take_base(void *handle, const SerdNode *node) {
     turtle *t = handle;
-    return serd_env_set_prefix(t->env, name, iri);
+    fmt_str iri;
+    fmt_diag diag;
+    fmt_status fault = resolve(t, node_str(node), &iri, &diag);
+    if (fault == FMT_OK) {
+        t->base.size = 0; /* `iri` is in t->iri or belongs to libserd */
+        fault = append(&t->base, iri.data, iri.size) ? FMT_OK : FMT_NO_SPACE;
+    }
+    return fault == FMT_OK ? SERD_SUCCESS : refuse_directive(t, fault, &diag);
+}
+
+static SerdStatus take_prefix(void *handle, const SerdNode *name, const SerdNode *node) {
+    turtle *t = handle;
+    fmt_str iri;
+    fmt_diag diag;
+    const fmt_status fault = resolve(t, node_str(node), &iri, &diag);
+    if (fault != FMT_OK) {
+        return refuse_directive(t, fault, &diag);
+    }
+    t->prefix_iri.size = 0;
+    /* libserd copies one byte more than it is told. */
+    if (!append(&t->prefix_iri, iri.data, iri.size) || !append(&t->prefix_iri, "", 1)) {
+        return refuse_directive(t, FMT_NO_SPACE, &diag);
+    }
+    const SerdNode whole = {(const uint8_t *)t->prefix_iri.text, iri.size, iri.size, 0, SERD_URI};
+    return serd_env_set_prefix(t->env, name, &whole);
 }
 
 /* The first thing that it says is the cause. */
@@ -293,12 +332,12 @@ static qn_status settle(turtle *t, SerdStatus serd) {
 }
 
 static qn_status read_all(turtle *t) {
-    SerdNode base = serd_node_from_string(SERD_URI, (const uint8_t *)t->reader->base);
     const SerdSyntax syntax = t->reader->format == RDF_TRIG ? SERD_TRIG : SERD_TURTLE;
     SerdReader *serd = serd_reader_new(syntax, t, NULL, take_base, take_prefix, take_statement, NULL);
-    t->env = serd_env_new(t->reader->base == NULL ? NULL : &base);
+    t->env = serd_env_new(NULL);
+    const char *base = t->reader->base == NULL ? "" : t->reader->base;
     qn_status status = QN_OK;
-    if (serd == NULL || t->env == NULL) {
+    if (serd == NULL || t->env == NULL || !append(&t->base, base, strlen(base))) {
         status = FAIL(t->err, QN_NO_HOST_MEM, "%s: no memory to read it", rdf_reader_name(t->reader));
     } else {
         serd_reader_set_strict(serd, true);
@@ -310,6 +349,8 @@ static qn_status read_all(turtle *t) {
     serd_reader_free(serd);
     serd_env_free(t->env);
     text_buffer_free(&t->iri);
+    text_buffer_free(&t->prefix_iri);
+    text_buffer_free(&t->base);
     return status;
 }
 

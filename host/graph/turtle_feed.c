@@ -28,6 +28,7 @@ void turtle_feed_start(turtle_feed *feed, byte_source *source, error_context *er
     feed->err = err;
     feed->fault = TURTLE_N_RULES;
     feed->line = 1;
+    feed->inserted = "";
 }
 
 /* ---------------------------------------------------------------- the bytes */
@@ -118,7 +119,7 @@ static void begin_label(turtle_feed *feed) {
     begin_token(feed, NAME);
     feed->is_label = true;
     feed->label_size = 0;
-    feed->inserted = 'x';
+    feed->inserted = "x";
 }
 
 /* Could the label that has just ended be taken for a generated one? */
@@ -281,11 +282,15 @@ static bool ends_at_stop(turtle_feed *feed, uint8_t c) {
     return true;
 }
 
+/* A NUL behind a backslash is no escape, and stays a fault. */
+static bool is_in_string(const turtle_feed *feed) {
+    return (feed->state == SHORT_STRING || feed->state == LONG_STRING || (feed->state == OPENING && feed->n_quotes == 1)) &&
+           !feed->is_escaped;
+}
+
 int turtle_feed_next(turtle_feed *feed) {
-    if (feed->inserted != 0) {
-        const int byte = feed->inserted;
-        feed->inserted = 0;
-        return byte;
+    if (*feed->inserted != '\0') {
+        return *feed->inserted++;
     }
     if (feed->end - feed->at < LOOK_AHEAD && !feed->is_over && feed->status == QN_OK && !refill(feed)) {
         return TURTLE_FEED_END;
@@ -293,12 +298,12 @@ int turtle_feed_next(turtle_feed *feed) {
     if (feed->status != QN_OK || feed->fault != TURTLE_N_RULES || feed->at == feed->end) {
         return TURTLE_FEED_END;
     }
-    const uint8_t c = feed->raw[feed->at];
+    uint8_t c = feed->raw[feed->at];
     if (is_start(feed, "\xEF\xBB\xBF", 3)) {
         fail(feed, TURTLE_BYTE_ORDER_MARK);
     } else if (feed->at >= feed->checked) {
         fail(feed, TURTLE_UTF_8);
-    } else if (c == '\0') {
+    } else if (c == '\0' && !is_in_string(feed)) {
         fail(feed, TURTLE_NUL);
     } else if (ends_at_stop(feed, c)) {
         return ' ';
@@ -307,6 +312,10 @@ int turtle_feed_next(turtle_feed *feed) {
     }
     count_place(feed, c);
     feed->at++;
+    if (c == '\0') {
+        feed->inserted = "u0000";
+        c = '\\';
+    }
     return feed->fault == TURTLE_N_RULES ? c : TURTLE_FEED_END;
 }
 

@@ -1,12 +1,13 @@
 /* turtle_feed.h — Turtle and TriG on their way to libserd: one byte at a time, checked and counted.
  *
  * The feed knows just enough of the grammar to tell strings, IRIs, comments and names apart. It
- *   - checks that the text is UTF-8 without byte order mark and NUL, and that brackets are not nested too deeply for
+ *   - checks that the text is UTF-8 without byte order mark, without NUL outside strings, and that brackets are not nested too deeply for
  *     libserd, which recurses,
  *   - puts an x before each label: _:b1 becomes _:xb1. libserd makes labels b1, b2, … itself and would rename, or silently
  *     merge, labels that look like its own,
  *   - puts a space before a full stop that ends a number, a name or a label, which libserd would otherwise take into the
  *     label, or lose the number's datatype over,
+ *   - writes a NUL in a string as the escape \u0000, since libserd takes a NUL for the end,
  *   - knows line, column and byte of what was read last, since libserd tells no place with a statement.
  *
  * Threading: one thread at a time.
@@ -37,7 +38,8 @@ typedef struct turtle_feed {
     uint64_t next_offset, depth, token;
     size_t at, checked, end;   /* raw: given, known to be UTF-8, read */
     bool is_over, is_escaped, is_label, has_colon;
-    uint8_t state, quote, n_quotes, last, inserted;
+    uint8_t state, quote, n_quotes, last;
+    const char *inserted;      /* what is given out before the next byte; "" nothing */
     size_t label_size;
     char label[TURTLE_LABEL_START];
     uint8_t raw[TURTLE_FEED_SIZE];

@@ -5,7 +5,7 @@ const fmt_rule turtle_rules[TURTLE_N_RULES] = {
     {"turtle-syntax", "Turtle 6.5", "the text must follow the grammar of its format"},
     {"utf-8", "Turtle 6", "all text must be UTF-8"},
     {"byte-order-mark", "Turtle 6", "a file must not begin with a byte order mark; take its first three bytes away"},
-    {"nul", "", "a NUL byte is written \\u0000; the file may be binary"},
+    {"nul", "", "outside a string no NUL byte may stand; the file may be binary"},
     {"nesting", "", "brackets may be nested 1024 deep"},
     {"term-too-long", "", "a term has at most 65535 bytes, brackets, quotes and datatype counted"},
     {"rdf12-triple-term", "RDF 1.2", "quoted and reified triples of RDF 1.2 are not supported yet"},
