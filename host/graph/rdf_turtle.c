@@ -282,7 +282,7 @@ static qn_status find_labels(turtle *t) {
     if (!byte_source_rewind(t->reader->source)) {
         return QN_OK;
     }
-    turtle_feed_start(feed, t->reader->source, t->err);
+    turtle_feed_start(feed, t->reader->source, t->reader->format == RDF_TRIG, t->err);
     while (turtle_feed_next(feed) != TURTLE_FEED_END) {
     }
     const uint64_t taken = feed->taken;
@@ -342,7 +342,7 @@ static qn_status read_all(turtle *t) {
     } else {
         serd_reader_set_strict(serd, true);
         serd_reader_set_error_sink(serd, take_words, t);
-        turtle_feed_start(&t->feed, t->reader->source, t->err);
+        turtle_feed_start(&t->feed, t->reader->source, t->reader->format == RDF_TRIG, t->err);
         const uint8_t *name = (const uint8_t *)rdf_reader_name(t->reader);
         status = settle(t, serd_reader_read_source(serd, give_byte, has_failed, t, name, 1));
     }

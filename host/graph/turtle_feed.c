@@ -22,9 +22,10 @@ enum {
     LONG_STRING
 };
 
-void turtle_feed_start(turtle_feed *feed, byte_source *source, error_context *err) {
+void turtle_feed_start(turtle_feed *feed, byte_source *source, bool has_graphs, error_context *err) {
     memset(feed, 0, offsetof(turtle_feed, raw));
     feed->source = source;
+    feed->has_graphs = has_graphs;
     feed->err = err;
     feed->fault = TURTLE_N_RULES;
     feed->line = 1;
@@ -145,7 +146,11 @@ static void end_token(turtle_feed *feed) {
     feed->state = OUTSIDE;
 }
 
+/* libserd takes graphs in Turtle, too. */
 static void change_depth(turtle_feed *feed, uint8_t c) {
+    if (c == '{' && !feed->has_graphs) {
+        fail(feed, TURTLE_GRAPH);
+    }
     if (c == '[' || c == '(' || c == '{') {
         feed->depth++;
         if (feed->depth > TURTLE_MAX_DEPTH) {

@@ -106,7 +106,7 @@ static const struct {
     {"x.ttl", "@prefix e: <x> .", "iri-relative", "line 1", QN_BAD_FILE},
     {"x.ttl", SP "1 ;\n e:q 2 .", "prefix", "line 2", QN_BAD_FILE},
     {"x.ttl", SP "\"x\"^^e:t .", "prefix", "line 1", QN_BAD_FILE},
-    {"x.ttl", "<a:g> { " SP "1 }", "turtle-syntax", "line 1, column", QN_BAD_FILE},
+    {"x.ttl", "<a:g> { " SP "1 }", "graph", "line 1, column 7", QN_BAD_FILE},
     {"x.trig", "<a:g> { " SP "1", "turtle-syntax", "line 1, column", QN_BAD_FILE},
 };
 
