@@ -148,7 +148,9 @@ static void end_token(turtle_feed *feed) {
 
 /* libserd takes graphs in Turtle, too. */
 static void change_depth(turtle_feed *feed, uint8_t c) {
-    if (c == '{' && !feed->has_graphs) {
+    if (c == '{' && look(feed, 1) == '|') {
+        fail(feed, TURTLE_TRIPLE_TERM);
+    } else if (c == '{' && !feed->has_graphs) {
         fail(feed, TURTLE_GRAPH);
     }
     if (c == '[' || c == '(' || c == '{') {

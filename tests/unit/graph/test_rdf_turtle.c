@@ -100,6 +100,7 @@ static const struct {
     {"x.ttl", SP "\"x\"@en- .", "language-tag", "line 1", QN_BAD_FILE},
     {"x.ttl", SP "\"x\"@en--ltr .", "rdf12-direction", "line 1", QN_UNSUPPORTED},
     {"x.ttl", "\r\n<< " SP "<a:o> >> <a:p> <a:o> .", "rdf12-triple-term", "line 2, column 1", QN_UNSUPPORTED},
+    {"x.ttl", SP "<a:o> {| <a:q> 1 |} .", "rdf12-triple-term", "line 1, column 19", QN_UNSUPPORTED},
     {"x.ttl", "\357\273\277" SP "1 .", "byte-order-mark", "line 1, column 1", QN_BAD_FILE},
     {"x.ttl", "\n" SP "<o> .", "iri-relative", "line 2", QN_BAD_FILE},
     {"x.ttl", "@base <x> .", "iri-relative", "line 1", QN_BAD_FILE},
