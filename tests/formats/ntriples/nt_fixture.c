@@ -21,8 +21,11 @@ static void keep_statement(nt_result *result, const ntriples_statement *statemen
         terms[i] = (fmt_str){statement->terms[i].text, statement->terms[i].size};
         room += terms[i].size + 1;
     }
-    result->text = realloc(result->text, result->size + room);
-    assert_non_null(result->text);
+    if (result->size + room > result->room) {
+        result->room = 2 * (result->size + room);
+        result->text = realloc(result->text, result->room);
+        assert_non_null(result->text);
+    }
     result->size += ntriples_write_statement(terms, statement->n_terms, result->text + result->size);
     result->n_statements++;
 }

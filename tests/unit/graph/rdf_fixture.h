@@ -18,7 +18,7 @@ typedef struct rdf_result {
     qn_status status;
     char message[1024]; /* "" without error */
     char *text;         /* canonical statements, terminated; "" when there are none */
-    size_t size, n_statements;
+    size_t size, room, n_statements;
     size_t n_rejects;
     char rejects[2000]; /* their texts, one a line */
     uint64_t last_line; /* of the last statement */
