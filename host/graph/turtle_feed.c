@@ -296,9 +296,30 @@ static bool is_in_string(const turtle_feed *feed) {
            !feed->is_escaped;
 }
 
+/* Is this byte just one more of a string, an IRI or a comment? Most are. */
+static bool is_plain(const turtle_feed *feed, uint8_t c) {
+    switch (feed->state) {
+    case IRI:
+        return c > ' ' && c != '>';
+    case COMMENT:
+        return c >= ' ';
+    case SHORT_STRING: case LONG_STRING:
+        return c >= ' ' && c != feed->quote && c != '\\' && !feed->is_escaped && feed->n_quotes == 0;
+    default:
+        return false;
+    }
+}
+
 int turtle_feed_next(turtle_feed *feed) {
     if (*feed->inserted != '\0') {
         return *feed->inserted++;
+    }
+    if (feed->at < feed->checked && is_plain(feed, feed->raw[feed->at]) && feed->token < RDF_LONGEST_TOKEN &&
+        feed->end - feed->at >= LOOK_AHEAD && feed->fault == TURTLE_N_RULES) {
+        const uint8_t c = feed->raw[feed->at++];
+        feed->token += feed->state != COMMENT;
+        count_place(feed, c);
+        return c;
     }
     if (feed->end - feed->at < LOOK_AHEAD && !feed->is_over && feed->status == QN_OK && !refill(feed)) {
         return TURTLE_FEED_END;
