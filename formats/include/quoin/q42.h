@@ -140,8 +140,7 @@ typedef struct q42_lexicon {
 
 /* Opens the lexicon in `span`, which lies at `base` of its file: header, page directory; a flat one is settled tagged or untagged
  * on its first 64 entries. [no-alloc] */
-fmt_status q42_lexicon_open(fmt_span span, uint64_t base, fmt_mode mode, q42_lexicon *out_lexicon, fmt_note_fn *note,
-                            void *note_ctx, fmt_diag *diag);
+fmt_status q42_lexicon_open(fmt_span span, uint64_t base, q42_lexicon *out_lexicon, fmt_diag *diag);
 
 /* The page that may hold `hash`, below n_pages; FMT_NO_INDEX when none can. */
 uint64_t q42_lexicon_page_of(const q42_lexicon *lexicon, uint64_t hash);
@@ -306,14 +305,20 @@ typedef struct q42_scan {
     q42_block block;           /* when has_block */
     uint32_t slot;
     uint64_t n_found;
+    bool is_seen_below, is_seen_above; /* blocks of the interval held objects below, or above, the range asked for */
+    bool is_border_checked;
     q42_scan_stats stats;
 } q42_scan;
 
 /* With a bound object the interval of BIDX, otherwise all blocks; in it FIDX and PIDX skip blocks where they are there. */
 void q42_scan_begin(q42_scan *scan, const q42_volume *volume, const q42_pattern *pattern, uint8_t *room);
 
-/* The next quin that matches; FMT_NOT_FOUND after the last. When a bound object gives no quin at all, the two blocks beside the
- * interval are decoded too and compared with BIDX, so that a lying index is an error and not an empty answer. [no-alloc] */
+/* Gives a copied scan its own room[Q42_BLOCK_BYTES]; the decoded block is copied into it. */
+void q42_scan_use_room(q42_scan *scan, uint8_t *room);
+
+/* The next quin that matches; FMT_NOT_FOUND after the last. When a bound object gives no quin at all, the blocks beside the
+ * interval are decoded too and compared with BIDX, so that a lying index is an error and not an empty answer; a side on which the
+ * interval itself showed objects beyond the range needs none. [no-alloc] */
 fmt_status q42_scan_next(q42_scan *scan, q42_quin *out_quin, fmt_diag *diag);
 
 /* --------------------------------------------------------------------------------------------------- DAG and Merkle */
