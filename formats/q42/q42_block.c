@@ -76,8 +76,7 @@ static fmt_status decode(const q42_volume *volume, uint64_t index, uint8_t *room
 
 /* ---------------------------------------------------------------------------------------------------------- checking */
 
-/* Where a diagnosis points: the compressed block, since a decoded byte has no place in the file. */
-static diag_place place_of(const q42_volume *volume, uint64_t index, uint64_t expected, uint64_t got) {
+diag_place q42_block_place(const q42_volume *volume, uint64_t index, uint64_t expected, uint64_t got) {
     const diag_place place = {q42_get_directory_entry(volume, index).offset, index, expected, got};
     return place;
 }
@@ -86,16 +85,16 @@ static uint64_t object_at(const q42_block *block, uint32_t slot) {
     return load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + 16);
 }
 
-static fmt_status check_order(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
+fmt_status q42_check_block_order(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
     const q42_range range = q42_object_range(volume, block->index);
     if (block->n_quins == 0) {
-        return q42_refuse(diag, Q42_R_BLOCK_COUNT, place_of(volume, block->index, 1, 0), "block %llu holds no quin",
+        return q42_refuse(diag, Q42_R_BLOCK_COUNT, q42_block_place(volume, block->index, 1, 0), "block %llu holds no quin",
                           (ull)block->index);
     }
     for (uint32_t slot = 1; slot < block->n_quins; slot++) {
         const uint64_t before = object_at(block, slot - 1), object = object_at(block, slot);
         if (object < before) {
-            return q42_refuse(diag, Q42_R_BLOCK_ORDER, place_of(volume, block->index, before, object),
+            return q42_refuse(diag, Q42_R_BLOCK_ORDER, q42_block_place(volume, block->index, before, object),
                               "block %llu, slot %u: object %016llx stands behind %016llx", (ull)block->index, slot,
                               (ull)object, (ull)before);
         }
@@ -104,20 +103,20 @@ static fmt_status check_order(const q42_volume *volume, const q42_block *block, 
     if (first != range.least || last != range.most) {
         const bool is_first = first != range.least;
         return q42_refuse(diag, Q42_R_BLOCK_RANGE,
-                          place_of(volume, block->index, is_first ? range.least : range.most, is_first ? first : last),
+                          q42_block_place(volume, block->index, is_first ? range.least : range.most, is_first ? first : last),
                           "block %llu goes from object %016llx to %016llx, its BIDX entry from %016llx to %016llx",
                           (ull)block->index, (ull)first, (ull)last, (ull)range.least, (ull)range.most);
     }
     return FMT_OK;
 }
 
-static fmt_status check_parity(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
+fmt_status q42_check_block_parity(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
     for (uint32_t slot = 0; slot < block->n_quins; slot++) {
         const uint8_t *at = block->quins + (uint64_t)slot * Q42_QUIN_BYTES;
         const uint64_t wanted =
             load_u64(at) ^ load_u64(at + 8) ^ load_u64(at + 16) ^ load_u64(at + 24) ^ load_u64(at + 32);
         if (wanted != load_u64(at + 40)) {
-            return q42_refuse(diag, Q42_R_BLOCK_PARITY, place_of(volume, block->index, wanted, load_u64(at + 40)),
+            return q42_refuse(diag, Q42_R_BLOCK_PARITY, q42_block_place(volume, block->index, wanted, load_u64(at + 40)),
                               "block %llu, slot %u: the parity is %016llx, the fields give %016llx", (ull)block->index,
                               slot, (ull)load_u64(at + 40), (ull)wanted);
         }
@@ -125,16 +124,17 @@ static fmt_status check_parity(const q42_volume *volume, const q42_block *block,
     return FMT_OK;
 }
 
-static fmt_status check_tail(const q42_volume *volume, const q42_block *block, const uint8_t *room, fmt_diag *diag) {
+fmt_status q42_check_block_tail(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
+    const uint8_t *room = block->quins - Q42_BLOCK_QUINS_AT;
     const uint64_t used = Q42_BLOCK_QUINS_AT + (uint64_t)block->n_quins * Q42_QUIN_BYTES;
     uint64_t at = q42_first_nonzero(room, Q42_BLOCK_PADDING_AT, Q42_BLOCK_QUINS_AT);
     if (at < Q42_BLOCK_QUINS_AT) {
-        return q42_refuse(diag, Q42_R_BLOCK_TAIL, place_of(volume, block->index, 0, room[at]),
+        return q42_refuse(diag, Q42_R_BLOCK_TAIL, q42_block_place(volume, block->index, 0, room[at]),
                           "block %llu: byte %llu of its header is %02x", (ull)block->index, (ull)at, room[at]);
     }
     at = q42_first_nonzero(room, used, Q42_BLOCK_BYTES);
     if (at < Q42_BLOCK_BYTES) {
-        return q42_refuse(diag, Q42_R_BLOCK_TAIL, place_of(volume, block->index, 0, room[at]),
+        return q42_refuse(diag, Q42_R_BLOCK_TAIL, q42_block_place(volume, block->index, 0, room[at]),
                           "block %llu, unused slot %llu: decoded byte %llu is %02x", (ull)block->index,
                           (ull)((at - Q42_BLOCK_QUINS_AT) / Q42_QUIN_BYTES), (ull)at, room[at]);
     }
@@ -149,19 +149,19 @@ fmt_status q42_read_block(const q42_volume *volume, uint64_t index, q42_block_ch
     }
     const uint64_t count = load_u64(room + Q42_BLOCK_COUNT_OF_QUINS_AT);
     if (count > Q42_BLOCK_QUINS) {
-        return q42_refuse(diag, Q42_R_BLOCK_COUNT, place_of(volume, index, Q42_BLOCK_QUINS, count),
+        return q42_refuse(diag, Q42_R_BLOCK_COUNT, q42_block_place(volume, index, Q42_BLOCK_QUINS, count),
                           "block %llu says %llu quins", (ull)index, (ull)count);
     }
     const q42_block block = {index, load_u64(room + Q42_BLOCK_SEQUENCE_AT), (uint32_t)count,
                              room + Q42_BLOCK_QUINS_AT};
     if ((checks & Q42_CHECK_ORDER) != 0) {
-        status = check_order(volume, &block, diag);
+        status = q42_check_block_order(volume, &block, diag);
     }
     if (status == FMT_OK && (checks & Q42_CHECK_PARITY) != 0) {
-        status = check_parity(volume, &block, diag);
+        status = q42_check_block_parity(volume, &block, diag);
     }
     if (status == FMT_OK && (checks & Q42_CHECK_TAIL) != 0) {
-        status = check_tail(volume, &block, room, diag);
+        status = q42_check_block_tail(volume, &block, diag);
     }
     if (status == FMT_OK) {
         *out_block = block;

@@ -62,9 +62,22 @@ fmt_status q42_check_directory(const q42_reader *reader, const q42_header *heade
 fmt_status q42_check_index_header(const q42_reader *reader, const q42_header *header, q42_section section,
                                   const char *magic, q42_rule_no rule);
 
-/* The parts of q42_lexicon_check_page: everything but the keys, and the keys alone. */
-fmt_status q42_lexicon_check_form(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
-fmt_status q42_lexicon_check_keys(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
+/* The checks of a decoded block that q42_read_block makes when asked to. */
+fmt_status q42_check_block_order(const q42_volume *volume, const q42_block *block, fmt_diag *diag);
+fmt_status q42_check_block_parity(const q42_volume *volume, const q42_block *block, fmt_diag *diag);
+fmt_status q42_check_block_tail(const q42_volume *volume, const q42_block *block, fmt_diag *diag);
+
+/* Whether FIDX and PIDX tell what the block holds; FMT_OK where they are not there. */
+fmt_status q42_check_fidx_content(const q42_volume *volume, const q42_block *block, fmt_diag *diag);
+fmt_status q42_check_pidx_content(const q42_volume *volume, const q42_block *block, fmt_diag *diag);
+
+/* Where a diagnosis about a block points: its payload, since a decoded byte has no place in the file. */
+diag_place q42_block_place(const q42_volume *volume, uint64_t index, uint64_t expected, uint64_t got);
+
+/* Field of a quin as FIDX and PIDX number them. */
+static inline uint64_t q42_block_field(const q42_block *block, uint32_t slot, q42_field field) {
+    return load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + (field == Q42_CONTEXT ? 24 : 8 * field));
+}
 
 /* The 88 bytes of a node; below q42_dag_count. */
 const uint8_t *q42_dag_bytes(const q42_volume *volume, uint64_t node);

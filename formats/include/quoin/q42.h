@@ -344,24 +344,60 @@ enum { Q42_LEVEL_STRUCTURE = 0, Q42_LEVEL_BLOCKS, Q42_LEVEL_LEXICON, Q42_LEVEL_I
 typedef uint32_t q42_verdict;
 enum { Q42_PASS = 0, Q42_FAIL, Q42_INCOMPLETE, Q42_NOT_APPLICABLE, Q42_NOT_CHECKED };
 
-/* What a worker learns from one block; q42_join_block joins them in order of the blocks. */
+/* The result of one check: FMT_OK, or FMT_BAD_FILE with its diagnosis. */
+typedef struct q42_finding {
+    fmt_status status;
+    fmt_diag diag;
+} q42_finding;
+
+/* What a worker learns from one block. */
 typedef struct q42_block_facts {
     uint64_t index;
-    uint32_t n_quins;
-    uint64_t first, last;                   /* objects */
-    uint64_t last_quin_hash;                /* internal: duplicates over block borders */
-    uint8_t quins_digest[Q42_DIGEST_BYTES]; /* when asked: leaf of the DAG */
-    uint8_t first_quin[Q42_QUIN_BYTES], last_quin[Q42_QUIN_BYTES];
-    uint64_t n_duplicates;                  /* quins equal to the one before, in this block */
-    uint64_t n_by_sensitivity[3], n_by_tier[5], n_by_lane[4]; /* for the publication class */
-    fmt_status blocks, fidx, pidx, tail;    /* FMT_OK or FMT_BAD_FILE, each with its own diagnosis */
-    fmt_diag blocks_diag, fidx_diag, pidx_diag, tail_diag;
+    q42_finding decode;     /* blocks.decode: LZ4, count, parity, order, BIDX */
+    bool is_decoded;        /* when false nothing below means anything */
+    uint32_t n_quins;       /* 1..850 */
+    q42_quin first, last;
+    uint64_t n_duplicates;  /* quins that stand in this block before */
+    q42_finding tail;       /* blocks.tail */
+    q42_finding fidx, pidx; /* indexes.fidx_content, indexes.pidx_content; FMT_OK when not wanted or not there */
+    uint8_t quins_digest[Q42_DIGEST_BYTES]; /* leaf of the DAG, when wanted */
 } q42_block_facts;
 
-/* Decodes and checks block `index`: blocks.decode, blocks.tail, indexes.fidx_content, indexes.pidx_content, and the digest of its
- * quins where with_digest. [worker] [no-alloc] */
-void q42_verify_block(const q42_volume *volume, uint64_t index, bool with_digest, uint8_t *room,
+typedef uint32_t q42_want;
+enum { Q42_WANT_DIGEST = 1, Q42_WANT_INDEXES = 2 };
+
+/* Decodes block `index` into room[Q42_BLOCK_BYTES] and checks what is wanted; its quins stay in the room from byte 160 on.
+ * [worker] [no-alloc] */
+void q42_verify_block(const q42_volume *volume, uint64_t index, q42_want wants, uint8_t *room,
                       q42_block_facts *out_facts);
+
+/* What takes all blocks in their order: objects that do not fall, repetitions, the DAG's links, the root. */
+typedef struct q42_chain {
+    const q42_volume *volume;
+    bool has_dag;                      /* otherwise the root is the running one over the payloads */
+    uint64_t n_nodes, n_joined, n_quins, n_duplicates;
+    q42_quin last;                     /* of the block before */
+    uint8_t digest[Q42_DIGEST_BYTES];  /* of the node before, or the running root */
+    q42_finding order, dag, merkle;    /* blocks.decode, dag.chain, merkle.value */
+} q42_chain;
+
+void q42_chain_begin(const q42_volume *volume, q42_chain *out_chain);
+/* The facts of the next block. With digests when has_dag. [one thread at a time] [no-alloc] */
+void q42_chain_join(q42_chain *chain, const q42_block_facts *facts);
+/* Without a DAG, for a root that is not zero: the payload of the next block. Independent of q42_chain_join. */
+void q42_chain_add_payload(q42_chain *chain, uint64_t block);
+/* After all blocks: count of the nodes and the root. */
+void q42_chain_end(q42_chain *chain);
+
+/* Everything about a page but its keys (lexicon.entries), and its keys alone (lexicon.keys); q42_lexicon_check_page is both. */
+fmt_status q42_lexicon_check_form(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
+fmt_status q42_lexicon_check_keys(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
+
+/* Whether the lexicon must hold a term for this id: not for 0 (the default graph), inline values, pointers and what has other bits
+ * above the sixtieth (norm opcodes, identities of triples). */
+static inline bool q42_is_named(uint64_t id) {
+    return id != 0 && id >> 60 == 0;
+}
 
 #ifdef __cplusplus
 }
