@@ -156,20 +156,34 @@ static void each_broken_byte_is_found_by_its_rule(void **state) {
     }
 }
 
-/* Blocks in a wrong order: both entries of BIDX and both blocks agree with each other, but the second begins below the end of the first. */
+/* Each block agrees with its own BIDX entry, and the entries rise as they should; but the second block begins below the end of the first. */
 static void objects_that_fall_between_blocks_are_found(void **state) {
-    enum { SECOND_RAW = 0x31a + 41126 + 4 + 162 };
+    enum { BIDX_2 = 0x128 + 32, BLOCK_2 = RAW_AT(0x31a + 41126) };
+    static uint8_t room[Q42_BLOCK_BYTES];
+    static q42_block_facts facts;
+    static q42_chain chain;
     size_t size;
     uint8_t *bytes = read_vector("v12-two-blocks.q42", &size);
+    const q42_quin quins[2] = {q42_quin_make(851, 7, 800, 0, 0), q42_quin_make(851, 7, 860, 0, 0)};
     fmt_diag diag;
-    note_log log;
+    q42_volume volume;
     (void)state;
-    store_u64(bytes + 0x128 + 16 + 16, 800);
-    store_u64(bytes + SECOND_RAW + 160 + 16, 800);
-    store_u64(bytes + SECOND_RAW + 160 + 40, 851 ^ 7 ^ 800);
-    store_u64(bytes + 0x128 + 16 + 24, 850);
-    assert_int_equal(check_all((fmt_span){bytes, size}, FMT_MODE_DEFAULT, &log, &diag), FMT_BAD_FILE);
-    store_u64(bytes + 0x128 + 16 + 24, 860);
+    store_u64(bytes + BIDX_2, 800);
+    store_u64(bytes + BIDX_2 + 8, 860);
+    store_u64(bytes + BLOCK_2 + 16, 2);
+    q42_quin_store(bytes + BLOCK_2 + 160, &quins[0]);
+    q42_quin_store(bytes + BLOCK_2 + 160 + 48, &quins[1]);
+    assert_int_equal(q42_open((fmt_span){bytes, size}, FMT_MODE_DEFAULT, &volume, NULL, NULL, &diag), FMT_OK);
+    q42_chain_begin(&volume, &chain);
+    for (uint64_t i = 0; i < 2; i++) {
+        q42_verify_block(&volume, i, 0, room, &facts);
+        assert_int_equal(facts.decode.status, FMT_OK);
+        q42_chain_join(&chain, &facts);
+    }
+    assert_int_equal(chain.order.status, FMT_BAD_FILE);
+    assert_string_equal(chain.order.diag.rule, "blocks.order");
+    assert_int_equal(chain.order.diag.index, 1);
+    assert_int_equal(chain.n_quins, 852);
     free(bytes);
 }
 

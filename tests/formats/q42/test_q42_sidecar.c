@@ -1,4 +1,4 @@
-/* test_q42_legacy.c — the real sidecar lexicon of version 1: 6,891 keys of 64 bits. */
+/* test_q42_sidecar.c — the real sidecar lexicon of version 1: 6,891 keys of 64 bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
