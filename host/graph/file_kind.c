@@ -27,6 +27,7 @@ static const file_kind kinds[] = {
     {"bare quins", Q42_FILE_FLAT, verify_flat},
     {"CAR archive", Q42_FILE_CAR, verify_archive},
 };
+static const file_kind nameless = {"unknown", Q42_FILE_UNKNOWN, verify_foreign};
 static const file_kind vault = {"vault manifest", Q42_FILE_UNKNOWN, verify_vault};
 
 static bool has_suffix(const char *path, const char *suffix) {
@@ -52,8 +53,12 @@ static const file_kind *find_kind(fmt_span span, const char *path, bool is_flat)
     if (is_guess(found) && is_of_model(span, path)) {
         return NULL;
     }
-    if (has_suffix(path, ".qualia") && (found == Q42_FILE_UNKNOWN || found == Q42_FILE_FLAT)) {
+    const bool has_no_mark = found == Q42_FILE_UNKNOWN || (found == Q42_FILE_FLAT && !is_flat);
+    if (has_no_mark && has_suffix(path, ".qualia")) {
         return &vault;
+    }
+    if (has_no_mark && has_suffix(path, ".q42")) {
+        return &nameless; /* so that the message speaks of volumes */
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (kinds[i].q42 == found && (is_flat || found != Q42_FILE_FLAT)) {

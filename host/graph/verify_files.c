@@ -37,7 +37,11 @@ qn_status verify_foreign(const mapped_file *file, const verify_volume_options *o
     fmt_diag diag;
     (void)workers;
     const fmt_status status = q42_open(file->span, options->mode, &volume, NULL, NULL, &diag);
-    return begin_report(file, status, &diag, "structure.open", out_list, &report, err);
+    const qn_status refused = begin_report(file, status, &diag, "structure.open", out_list, &report, err);
+    if (refused < 0 && q42_detect(file->span) == Q42_FILE_FLAT) {
+        return error_add(err, refused, __FILE__, __LINE__, "its length fits bare quins of 48 bytes: --flat reads it as those");
+    }
+    return refused;
 }
 
 qn_status verify_journal(const mapped_file *file, const verify_volume_options *options, team *workers,

@@ -87,8 +87,7 @@ static void check_structure(const subject *s) {
 static void note_duplicates(const subject *s, uint64_t n) {
     fmt_diag note = {.rule = "blocks.duplicate", .section = "2", .offset = s->volume.header.data.offset,
                      .index = FMT_NO_INDEX, .got = n};
-    snprintf(note.text, sizeof note.text, "%" PRIu64 " quins stand in the volume a second time: a statement should stand once.",
-             n);
+    snprintf(note.text, sizeof note.text, "repeated quins: %" PRIu64 ": a statement should stand once.", n);
     if (s->v->options->mode == FMT_MODE_STRICT) {
         verify_add(report_of(s), "blocks.duplicate", Q42_FAIL, &note);
     } else {
