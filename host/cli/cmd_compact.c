@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/graph_command.h"
+#include "cli/volume_options.h"
 #include "graph/file_digest.h"
 #include "graph/journal_file.h"
 #include "graph/rewrite.h"
@@ -131,7 +132,7 @@ static qn_status compact_volume(compaction *k, const char *path, rewrite_report 
 }
 
 static int run(command_context *c) {
-    compaction k = {.c = c, .request = {.memory = GRAPH_DEFAULT_MEMORY, .is_forced = settings.is_forced || settings.is_in_place,
+    compaction k = {.c = c, .request = {.is_forced = settings.is_forced || settings.is_in_place,
                                         .fixes_parity = settings.fixes_parity, .wants_commons = settings.is_commons,
                                         .is_dry = settings.is_dry, .progress = command_show_progress}};
     rewrite_report r = {0};
@@ -141,7 +142,7 @@ static int run(command_context *c) {
     if ((settings.output != NULL) == settings.is_in_place && !(settings.is_dry && settings.output == NULL)) {
         return graph_refuse_usage(c, "compact needs either -o FILE or --in-place");
     }
-    if (graph_parse_size("memory", settings.memory, GRAPH_LEAST_MEMORY, &k.request.memory, &c->err) < 0) {
+    if (volume_options_memory(settings.memory, &k.request.memory, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }

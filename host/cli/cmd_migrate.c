@@ -4,6 +4,7 @@
 
 #include "base/mapped_file.h"
 #include "cli/graph_command.h"
+#include "cli/volume_options.h"
 #include "graph/migrate.h"
 #include "graph/rewrite.h"
 
@@ -88,7 +89,7 @@ static int report_rewrite(command_context *c, const char *path, const legacy_fil
 }
 
 static int write_anew(command_context *c, const char *path, q42_file_kind kind) {
-    uint64_t memory = GRAPH_DEFAULT_MEMORY;
+    uint64_t memory = 0;
     legacy_file legacy;
     command_progress progress;
     rewrite_report report;
@@ -96,7 +97,7 @@ static int write_anew(command_context *c, const char *path, q42_file_kind kind) 
         return graph_refuse_usage(c, "%s: is %s and is written anew: -o FILE says where to", path,
                                   q42_file_kind_name(kind));
     }
-    if (graph_parse_size("memory", settings.memory, GRAPH_LEAST_MEMORY, &memory, &c->err) < 0) {
+    if (volume_options_memory(settings.memory, &memory, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }

@@ -8,8 +8,6 @@
 
 #include "cli/command.h"
 
-#define GRAPH_LEAST_MEMORY (UINT64_C(32) << 20)
-#define GRAPH_DEFAULT_MEMORY (UINT64_C(256) << 20)
 #define GRAPH_DEFAULT_SEGMENT (UINT64_C(512) << 20)
 
 /* Tells what is wrong with the command line; EXIT_USAGE. */

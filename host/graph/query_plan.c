@@ -23,10 +23,7 @@ static qn_status find_constant(graph_volume *volume, const ntriples_term *term, 
     }
     const qn_status status = graph_volume_find_term(volume, *out_id, &found, err);
     if (status == QN_OK) {
-        const bool is_pointer = (*out_id & Q42_POINTER_BIT) != 0 && graph_volume_terms(volume) != TERMS_TOKEN;
-        *out_is_other = *out_is_other || !(graph_term_equals(&found, text.data, text.size) ||
-                                           (is_pointer && text.size > 8 &&
-                                            graph_term_equals(&found, text.data + 8, text.size - 8)));
+        *out_is_other = *out_is_other || !graph_term_equals(&found, text.data, text.size);
     }
     return status == QN_NOT_FOUND ? QN_OK : status;
 }
