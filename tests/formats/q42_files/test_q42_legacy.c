@@ -168,7 +168,7 @@ static void make_raw(raw_files *files) {
 
 static fmt_status open_raw(const raw_files *files, q42_raw *raw, fmt_diag *diag) {
     return q42_raw_open(span_of(files->blocks, sizeof files->blocks), span_of(NULL, 0),
-                        span_of(files->bidx, sizeof files->bidx), FMT_MODE_DEFAULT, raw, NULL, NULL, diag);
+                        span_of(files->bidx, sizeof files->bidx), raw, diag);
 }
 
 static void raw_blocks_are_read_in_place(void **state) {
@@ -205,7 +205,7 @@ static void the_index_gives_the_blocks_of_an_object(void **state) {
         assert_int_equal(end, rows[i].end);
     }
     assert_int_equal(q42_raw_open(span_of(files.blocks, sizeof files.blocks), span_of(NULL, 0), span_of(NULL, 0),
-                                  FMT_MODE_DEFAULT, &raw, NULL, NULL, &diag), FMT_OK);
+                                  &raw, &diag), FMT_OK);
     uint64_t begin = 9, end = 9;
     q42_raw_object_blocks(&raw, 1, 1, &begin, &end);
     assert_true(begin == 0 && end == N_BLOCKS);
@@ -247,10 +247,10 @@ static void a_part_of_a_block_is_refused(void **state) {
     q42_raw raw;
     fmt_diag diag;
     make_raw(&files);
-    assert_refused(q42_raw_open(span_of(files.blocks, Q42_BLOCK_BYTES + 1), span_of(NULL, 0), span_of(NULL, 0),
-                                FMT_MODE_DEFAULT, &raw, NULL, NULL, &diag), &diag, "raw-size", "40961 bytes");
-    assert_refused(q42_raw_open(span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0), FMT_MODE_DEFAULT, &raw, NULL,
-                                NULL, &diag), &diag, "raw-size", "0 bytes");
+    assert_refused(q42_raw_open(span_of(files.blocks, Q42_BLOCK_BYTES + 1), span_of(NULL, 0), span_of(NULL, 0), &raw,
+                                &diag), &diag, "raw-size", "40961 bytes");
+    assert_refused(q42_raw_open(span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0), &raw, &diag), &diag, "raw-size",
+                   "0 bytes");
 }
 
 int main(void) {
