@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""quoin verify on Q42 volumes, volume sets and the files around them, built by the independent encoder of tests/vectors/q42.
+"""quoin verify and inspect on Q42 volumes, volume sets and the files around them, built by the independent encoder of tests/vectors/q42.
 
 Exit statuses: 0 everything passed, 1 a check failed, 7 nothing failed and something is missing."""
 import atexit
@@ -149,7 +149,7 @@ def missing_terms_are_incomplete_without_the_mark_and_fail_with_it(t):
 def many_ids_are_sorted_in_little_memory(t):
     blocks = [[q42.quin(q42.q_hash(f's{i}.{k}'), P, 850 * i + k + 1) for k in range(850)] for i in range(60)]
     path = write(t, 'a.q42', q42.write_volume(q42.lex_paged({}), blocks, profile='builder'))
-    for memory in (1, 256):
+    for memory in ('1M', '256M'):
         r = t.exits(7, 'verify', path, '--memory', memory)
         t.has(r.err, f'quins name {60 * 850 * 2 + 1} ids')
 
@@ -318,6 +318,103 @@ def the_real_sidecars_of_version_1_pass(t):
 def an_empty_and_a_missing_file_are_told_apart(t):
     t.has(t.exits(1, 'verify', write(t, 'empty.q42', b'')).err, '0 bytes')
     t.has(t.exits(6, 'verify', t.path('absent.q42')).err, 'absent.q42')
+
+
+# ------------------------------------------------------------------------------------------------ inspect
+def inspect(t, path, *args):
+    return t.exits(0, 'inspect', path, '--json', *args).json()
+
+
+@test
+def inspect_names_sections_flags_and_what_is_missing(t):
+    shown = inspect(t, write(t, 'a.q42', volume(commons=True)))
+    t.equal(shown['flag_names'], ['lz4', 'object-sorted', 'field-ranges', 'field-postings', 'permissive-commons'])
+    t.equal([s['name'] for s in shown['sections']],
+            ['header', 'lexicon', 'bidx', 'field-ranges', 'field-postings', 'block-directory', 'block-data', 'merkle-dag'])
+    t.equal((shown['block_count'], shown['quins'], shown['lexicon_entries']), (2, 40, len(NAMES)))
+    t.equal((shown['publication_class'], shown['may_public_magnet'], shown['merkle_kind']), ('permissive-commons', True, 'dag'))
+    raw = bytearray(q42.write_volume(q42.lex_paged({}), [QUINS]))
+    raw[6] &= 0x0f
+    shown = inspect(t, write(t, 'b.q42', bytes(raw)))
+    t.has(' '.join(shown['honesty']), 'no terms', 'no postings', 'not declared public')
+    t.equal(shown['publication_class'], 'unmarked-local')
+
+
+@test
+def inspect_explains_which_quin_closes_a_volume(t):
+    quins = sorted([*QUINS[:10], q42.quin(S, P, OBJECTS[20], 0, 3 << 56)], key=lambda q: q[2])
+    path = write(t, 'a.q42', q42.write_volume(q42.lex_paged(NAMES), [quins], profile='builder', commons=True))
+    shown = inspect(t, path, '--explain')
+    t.equal((shown['publication_class'], shown['may_public_magnet']), ('sanctuary', False))
+    slot = [q[4] for q in quins].index(3 << 56)
+    t.equal((shown['explain']['ours']['block'], shown['explain']['ours']['slot']), (0, slot))
+    t.equal(shown['explain']['ours']['object']['term'], NAMES[OBJECTS[20]])
+    t.equal(shown['explain']['ours']['metadata'], '0300000000000000')
+
+
+@test
+def a_graph_name_whose_hash_looks_like_a_label_closes_nothing_by_our_rule(t):
+    name = next(n for n in (f'http://ex/g{i}' for i in range(10000)) if q42.q_hash(n) >> 56 in (1, 2))
+    names = {**NAMES, q42.q_hash(name): name}
+    quins = [q42.quin(q[0], q[1], q[2], q42.q_hash(name)) for q in QUINS]
+    raw = bytearray(q42.write_volume(q42.lex_paged(names), [quins], profile='builder'))
+    raw[6] = raw[6] & ~0x40 | 0x20
+    shown = inspect(t, write(t, 'a.q42', bytes(raw)))
+    t.equal((shown['publication_class'], shown['may_public_magnet']), ('permissive-commons', True))
+    t.equal((shown['reference_class'], shown['reference_may_public_magnet']), ('mixed-fail-closed', False))
+    t.has(shown['reference_quin'], 'block 0, slot 0', f'{q42.q_hash(name):016x}')
+
+
+@test
+def both_flags_at_once_close_a_volume(t):
+    raw = bytearray(volume(commons=True))
+    raw[6] |= 0x40
+    shown = inspect(t, write(t, 'a.q42', bytes(raw)))
+    t.equal((shown['publication_class'], shown['may_public_magnet']), ('mixed-fail-closed', False))
+    raw[6] &= ~0x60
+    t.equal(inspect(t, write(t, 'b.q42', bytes(raw)))['publication_class'], 'unmarked-local')
+
+
+@test
+def inspect_shows_the_members_of_a_set(t):
+    path = make_set(t)
+    shown = inspect(t, path)
+    t.equal((shown['manifest']['segments'], shown['manifest']['lexicon_shards'], shown['quins']), (2, 2, 40))
+    t.has(' '.join(shown['honesty']), '2 files', 'volume root')
+    os.remove(t.path('root.segment-00001.q42'))
+    shown = inspect(t, path)
+    t.equal((shown['publication_class'], shown['may_public_magnet']), (None, False))
+    t.has(shown['publication_reason'], 'root.segment-00001.q42')
+
+
+@test
+def inspect_shows_the_files_around_volumes(t):
+    quin = q42.quin(S, P, 7)
+    payload = q42.payload(q42.quin_bytes(quin))
+    for name, data, wanted in [
+            ('lex', q42.lex_v1(NAMES, False), {'entries': len(NAMES), 'form': 'flat, untagged (1)'}),
+            ('bidx', q42.bidx([QUINS]), {'blocks': 1}), ('qchk', q42.qchk('health', '{}'), {'profile_name': 'health', 'payload': '{}'}),
+            ('q42j', q42.q42j_header(1, 0, bytes(32), 7), {'base_generation': 7, 'transactions': 0, 'privacy': 'sanctuary'}),
+            ('car', q42.car([b'intact']), {'blocks': 1, 'roots': 0, 'content_bytes': 6}),
+            ('c.q42', struct.pack('<QII', 0, len(payload), 48) + payload, {'chunks': 1, 'quins': 1}),
+            ('raw', q42.superblock(0, [quin]), {'blocks': 1, 'quins': 1})]:
+        shown = inspect(t, write(t, 'file.' + name, data))
+        t.equal({k: shown[k] for k in wanted}, wanted, name)
+    flat = write(t, 'dump', q42.quin_bytes(quin))
+    t.equal(inspect(t, flat, '--flat')['quin_list'][0]['object'], f'{7:016x}')
+    t.exits(1, 'inspect', flat)
+
+
+@test
+def inspect_refuses_what_verify_refuses_at_open(t):
+    raw = volume()
+    t.has(t.exits(1, 'inspect', write(t, 'a.q42', raw[:-1])).err, 'rule section.bounds')
+    t.has(t.exits(1, 'inspect', write(t, 'b.q42', raw[:4] + b'\2\0' + raw[6:])).err, 'quoin migrate')
+    broken = bytearray(raw)
+    broken[struct.unpack_from('<Q', raw, 56)[0]] ^= 1
+    path = write(t, 'c.q42', bytes(broken))
+    t.equal(inspect(t, path)['publication_class'], 'sanctuary')                 # what cannot be read is not given away
+    t.has(t.exits(1, 'inspect', path, '--check-all').err, 'rule blocks.size_word')
 
 
 folder = tempfile.mkdtemp(prefix='quoin-cases-')
