@@ -24,9 +24,10 @@ static const option *inspect_options(void) {
         {OPTION_FLAG, "full", 0, NULL, "do not shorten long strings and lists", &settings.all_keys, 0, 0, NULL, NULL},
         {OPTION_FLAG, "explain", 0, NULL, "Q42 volumes: name the quin that keeps it from being published",
          &settings.explain, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "check-all", 0, NULL, "Q42: make all checks of verify first", &settings.check_all, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "flat", 0, NULL, "a file without any mark is bare quins of 48 bytes", &settings.is_flat, 0, 0, NULL,
+        {OPTION_FLAG, "check-all", 0, NULL, "Q42: make all checks of verify first", &settings.check_all, 0, 0, NULL,
          NULL},
+        {OPTION_FLAG, "flat", 0, NULL, "a file without any mark is bare quins of 48 bytes", &settings.is_flat, 0, 0,
+         NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     return table;
 }
@@ -265,6 +266,11 @@ static int run(command_context *c) {
     return kind != NULL ? inspect_graph_file(c, kind) : inspect_model_file(c);
 }
 
-const command command_inspect = {.name = "inspect", .summary = "Show what a file holds", .synopsis = "FILE [options]",
-                                 .example = "  quoin inspect model.p64 --tensors\n  quoin inspect model.gguf --json\n  quoin inspect graph.q42 --explain\n",
-                                 .options = inspect_options, .run = run};
+const command command_inspect = {
+    .name = "inspect",
+    .summary = "Show what a file holds",
+    .synopsis = "FILE [options]",
+    .example =
+        "  quoin inspect model.p64 --tensors\n  quoin inspect model.gguf --json\n  quoin inspect graph.q42 --explain\n",
+    .options = inspect_options,
+    .run = run};

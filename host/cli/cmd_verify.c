@@ -19,12 +19,13 @@ static struct {
 static const option *verify_options(void) {
     static const option table[] = {
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standard", &settings.strict, 0, 0, NULL, NULL},
-        {OPTION_STRING, "level", 0, "LEVEL", "Q42 volumes: how much is checked", &settings.level, 0, 0, VERIFY_LEVELS, NULL},
+        {OPTION_STRING, "level", 0, "LEVEL", "Q42 volumes: how much is checked", &settings.level, 0, 0, VERIFY_LEVELS,
+         NULL},
         {OPTION_FLAG, "check-all", 0, NULL, "the same as --level full", &settings.check_all, 0, 0, NULL, NULL},
         {OPTION_STRING, "memory", 0, "SIZE", "Q42 volumes: for sorting ids, with K, M or G (default 256M)",
          &settings.memory, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "flat", 0, NULL, "a file without any mark is bare quins of 48 bytes", &settings.is_flat, 0, 0, NULL,
-         NULL},
+        {OPTION_FLAG, "flat", 0, NULL, "a file without any mark is bare quins of 48 bytes", &settings.is_flat, 0, 0,
+         NULL, NULL},
         {OPTION_FLAG, "no-weight-check", 0, NULL, "do not look for NaN and infinity in the weights",
          &settings.no_weight_check, 0, 0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
@@ -142,9 +143,11 @@ static int run(command_context *c) {
     return exit_status;
 }
 
-const command command_verify = {.name = "verify",
-                                .summary = "Check a file against every rule of its standard",
-                                .synopsis = "FILE [options]",
-                                .example = "  quoin verify model.p64\n  quoin verify model.p64 --strict --json\n  quoin verify graph.q42 --level blocks\n",
-                                .options = verify_options,
-                                .run = run};
+const command command_verify = {
+    .name = "verify",
+    .summary = "Check a file against every rule of its standard",
+    .synopsis = "FILE [options]",
+    .example =
+        "  quoin verify model.p64\n  quoin verify model.p64 --strict --json\n  quoin verify graph.q42 --level blocks\n",
+    .options = verify_options,
+    .run = run};

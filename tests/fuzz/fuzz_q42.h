@@ -25,7 +25,8 @@ static inline void require_diag(const fmt_diag *diag, uint64_t size) {
         i++;
     }
     REQUIRE(i < n);
-    REQUIRE(diag->text[0] != '\0' && memchr(diag->text, 0, sizeof diag->text) != NULL && strchr(diag->text, '\n') == NULL);
+    REQUIRE(diag->text[0] != '\0' && memchr(diag->text, 0, sizeof diag->text) != NULL &&
+            strchr(diag->text, '\n') == NULL);
     REQUIRE(diag->offset <= size);
 }
 

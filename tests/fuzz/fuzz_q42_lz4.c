@@ -1,5 +1,6 @@
-/* fuzz_q42_lz4.c — LZ4 blocks of any bytes through our decoder and through liblz4: both accept or both refuse, with the same bytes; but for
- * matches of distance 0, which only ours refuses. The first two bytes tell the size that is expected. */
+/* fuzz_q42_lz4.c — LZ4 blocks of any bytes through our decoder and through liblz4: both accept or both refuse, with the
+ * same bytes; but for matches of distance 0, which only ours refuses. The first two bytes tell the size that is
+ * expected. */
 #include "fuzz_q42.h"
 
 #include <lz4.h>
@@ -9,11 +10,12 @@
 enum { MOST = 65535 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < 2) {
+    const uint32_t wanted = size < 2 ? 0 : (uint32_t)data[0] | (uint32_t)data[1] << 8;
+    if (wanted == 0) { /* of nothing liblz4 takes one form only; no block is empty */
         return 0;
     }
-    const uint32_t wanted = (uint32_t)data[0] | (uint32_t)data[1] << 8;
-    uint8_t *ours = malloc(wanted + 1u), *theirs = malloc(wanted + 1u); /* exactly as long as told: tools see a step too far */
+    uint8_t *ours = malloc(wanted + 1u),
+            *theirs = malloc(wanted + 1u); /* exactly as long as told: tools see a step too far */
     uint8_t *input = malloc(size - 1);
     REQUIRE(ours != NULL && theirs != NULL && input != NULL && wanted <= MOST);
     memcpy(input, data + 2, size - 2);

@@ -25,8 +25,8 @@ static void visit_block(const q42_volume *volume, uint64_t block) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint64_t n_blocks = size >= 12 ? load_u32(data + Q42_INDEX_COUNT_AT) : 0;
     fmt_diag diag;
-    const q42_volume volume = {.span = {data, size},
-                               .header = {.flags = Q42_FLAG_FIELD_POSTINGS, .pidx = {0, size}, .block_count = n_blocks}};
+    const q42_volume volume = {
+        .span = {data, size}, .header = {.flags = Q42_FLAG_FIELD_POSTINGS, .pidx = {0, size}, .block_count = n_blocks}};
     const q42_reader reader = {.span = volume.span, .diag = &diag};
     if (size == 0) {
         return 0;

@@ -1,5 +1,5 @@
-/* fuzz_q42_volume.c — volumes of any bytes: opened in both modes, every section read, every block decoded and verified; what a scan finds
- * by an object, the scan of all finds too. */
+/* fuzz_q42_volume.c — volumes of any bytes: opened in both modes, every section read, every block decoded and verified;
+ * what a scan finds by an object, the scan of all finds too. */
 #include "fuzz_q42.h"
 
 static uint64_t checksum; /* so that no read is optimised away */
