@@ -8,8 +8,8 @@ _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repea
 _quoin_options() {
     case $1 in
         convert) echo '--output --layout --weights --page-log2 --extended --force --check --no-check -o' ;;
-        verify) echo '--strict --no-weight-check' ;;
-        inspect) echo '--strict --tensors --full' ;;
+        verify) echo '--strict --level --check-all --memory --flat --no-weight-check' ;;
+        inspect) echo '--strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
             "--logprobs -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
