@@ -32,6 +32,7 @@ enum {
     EXIT_NO_BACKEND = 4,
     EXIT_NO_MEMORY = 5,
     EXIT_IO = 6,
+    EXIT_INCOMPLETE = 7, /* verify: nothing is wrong, but something is missing */
     EXIT_CANCELLED = 130
 };
 

@@ -229,6 +229,9 @@ typedef struct q42_range {
 } q42_range;
 q42_range q42_object_range(const q42_volume *volume, uint64_t block);
 
+/* A BIDX that is a file of its own, beside blocks of version 1: header, length, order. */
+fmt_status q42_bidx_check(fmt_span span, uint64_t *out_n_blocks, fmt_diag *diag);
+
 /* The blocks [*out_begin, *out_end) whose range meets [least, most]. */
 void q42_object_blocks(const q42_volume *volume, uint64_t least, uint64_t most, uint64_t *out_begin, uint64_t *out_end);
 
