@@ -13,7 +13,8 @@
 
 const command *const commands[] = {&command_convert,  &command_verify,   &command_inspect, &command_run, &command_chat,
                                    &command_tokenize, &command_backends, &command_bench,
-                                   &command_query, &command_export, &command_stats, &command_diff, NULL};
+                                   &command_query, &command_export, &command_stats, &command_diff,
+                                   &command_merge, NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;

@@ -161,5 +161,64 @@ def trouble_in_diff_is_told_apart_from_a_difference(t):
     t.has(t.exits(2, 'diff', a).err, 'two volumes')
 
 
+# ---------------------------------------------------------------- merge
+def renamed(quads, number):
+    return [tuple(f'_:s{number}_{x[2:]}' if x and x.startswith('_:') else x for x in q) for q in quads]
+
+
+@test
+def merge_keeps_blank_nodes_of_different_volumes_apart(t):
+    old, new = random_quads(9, 1500), random_quads(10, 1500)
+    new = sorted(set(new) | set(old[:700]), key=str)
+    a, b = write_volume(t.path('a.q42'), old), write_set(t.path('b.q42'), new, 3, 2, block_quins=100)
+    wanted = set(renamed(old, 1)) | set(renamed(new, 2))
+    r = t.exits(0, 'merge', a, b, '-o', t.path('m.q42'), '--json').json()
+    t.equal((r['statements'], r['commons'], r['sanctuary']), (len(wanted), False, False))
+    t.equal(t.exits(0, 'export', t.path('m.q42')).out, sorted_lines(wanted))
+    t.exits(0, 'merge', a, b, '-o', t.path('set.q42'), '--segment-size', '128K')
+    t.equal(t.exits(0, 'export', t.path('set.q42')).out, sorted_lines(wanted))
+    t.exits(0, 'merge', a, '-o', t.path('one.q42'))
+    t.equal(t.exits(0, 'export', t.path('one.q42')).out, sorted_lines(old))
+    t.has(t.exits(6, 'merge', a, '-o', t.path('one.q42')).err, 'exists')
+    t.has(t.exits(1, 'merge', a, '-o', a, '--force').err, 'read and written at once')
+    t.has(t.exits(2, 'merge', a).err, '--output')
+
+
+@test
+def merge_carries_sanctuary_from_one_and_commons_from_all(t):
+    quads = random_quads(11, 50)
+    a, b = write_volume(t.path('a.q42'), quads, flags=0x20), write_volume(t.path('b.q42'), quads, flags=0x20)
+    c, d = write_volume(t.path('c.q42'), quads, flags=0x40), write_volume(t.path('d.q42'), quads)
+    for names, commons, sanctuary in (((a, b), True, False), ((a, c), False, True), ((a, d), False, False), ((c, d), False, True)):
+        r = t.exits(0, 'merge', *names, '-o', t.path('m.q42'), '--force', '--json').json()
+        t.equal((r['commons'], r['sanctuary']), (commons, sanctuary))
+
+
+@test
+def merge_renames_blank_nodes_inside_triples_too(t):
+    paths = []
+    for name in 'ab':
+        entries = {volumes.key(volumes.MARK): volumes.MARK}
+        inner = volumes.statement_ids(('_:x', iri('b'), '"c"', None), 'surface', entries)[:3]
+        s, p = volumes.key(iri('s')), volumes.key(iri('p'))
+        entries.update({s: iri('s').encode(), p: iri('p').encode()})
+        quins = [volumes.quin((s, p, volumes.triple_id(inner), 0))]
+        paths.append(volumes.write_file(t.path(f'{name}.q42'), volumes.build([quins], volumes.flat_lexicon(entries, [inner]))))
+    t.exits(0, 'merge', *paths, '-o', t.path('m.q42'))
+    t.equal(sorted(t.exits(0, 'query', t.path('m.q42'), '?s ?p ?o').out.decode().splitlines()),
+            [f'{iri("s")} {iri("p")} << _:s{n}_x {iri("b")} "c" >> .' for n in (1, 2)])
+
+
+@test
+def volumes_of_different_conventions_are_not_merged(t):
+    quads = random_quads(12, 50)
+    a, b = write_volume(t.path('a.q42'), quads), write_volume(t.path('b.q42'), quads, terms='bare')
+    t.has(t.exits(1, 'merge', a, b, '-o', t.path('m.q42')).err, 'surface', 'bare', '--lossy')
+    t.true('m.q42' not in t.files(), 'nothing is written')
+    c = write_volume(t.path('c.q42'), quads[:20], terms='bare')
+    t.exits(0, 'merge', b, c, '-o', t.path('m.q42'))
+    t.equal(int(t.exits(0, 'query', t.path('m.q42'), '?s ?p ?o', '--count').out), len(set(renamed(quads, 1)) | set(renamed(quads[:20], 2))))
+
+
 if __name__ == '__main__':
     main()
