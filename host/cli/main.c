@@ -14,6 +14,7 @@
 const command *const commands[] = {&command_convert,  &command_verify,   &command_inspect, &command_run, &command_chat,
                                    &command_tokenize, &command_backends, &command_bench,
                                    &command_query, &command_export, &command_stats, &command_diff,
+                                   &command_merge,
                                    &command_compact, &command_migrate, &command_publish, &command_journal, &command_vault, NULL};
 
 static const char *next_command(void *ctx) {
