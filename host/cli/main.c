@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "common/crc32c.h"
 
-const command *const commands[] = {&command_convert,  &command_verify,   &command_inspect, &command_run, &command_chat,
+const command *const commands[] = {&command_convert,  &command_ingest, &command_verify,   &command_inspect, &command_run, &command_chat,
                                    &command_tokenize, &command_backends, &command_bench,
                                    &command_query, &command_export, &command_stats, &command_diff,
                                    &command_merge,
