@@ -74,6 +74,10 @@ fmt_status q42_check_pidx_content(const q42_volume *volume, const q42_block *blo
 /* Where a diagnosis about a block points: its payload, since a decoded byte has no place in the file. */
 diag_place q42_block_place(const q42_volume *volume, uint64_t index, uint64_t expected, uint64_t got);
 
+static inline uint64_t q42_block_object(const q42_block *block, uint32_t slot) {
+    return load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + 16);
+}
+
 /* Field of a quin as FIDX and PIDX number them. */
 static inline uint64_t q42_block_field(const q42_block *block, uint32_t slot, q42_field field) {
     return load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + (field == Q42_CONTEXT ? 24 : 8 * field));

@@ -8,6 +8,12 @@
 #define MIN_ENTRY_BYTES 18u /* key, offset and an empty untagged text */
 #define MIN_PAGE_BYTES (Q42_LEX_PAGE_HEADER_BYTES + Q42_LEX_KEY_BYTES)
 
+const char *q42_lexicon_form_name(q42_lexicon_form form) {
+    static const char *const names[] = {"none", "flat, untagged (1)", "flat, tagged (1)", "paged (2)",
+                                        "paged with prefixes (4)"};
+    return form <= Q42_LEXICON_NAMED ? names[form] : "unknown";
+}
+
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
 static fmt_status read_header(fmt_span span, uint64_t base, q42_lexicon *lexicon, uint64_t *out_format,

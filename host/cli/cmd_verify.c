@@ -5,22 +5,24 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/graph_command.h"
 #include "cli/verify_output.h"
 #include "model/verify.h"
 
+#define LEAST_MEMORY (UINT64_C(1) << 20)
+
 static struct {
     bool strict, no_weight_check, check_all, is_flat;
-    const char *level;
-    uint64_t memory_mib;
-} settings = {.level = "full", .memory_mib = 256};
+    const char *level, *memory;
+} settings = {.level = "full"};
 
 static const option *verify_options(void) {
     static const option table[] = {
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standard", &settings.strict, 0, 0, NULL, NULL},
         {OPTION_STRING, "level", 0, "LEVEL", "Q42 volumes: how much is checked", &settings.level, 0, 0, VERIFY_LEVELS, NULL},
         {OPTION_FLAG, "check-all", 0, NULL, "the same as --level full", &settings.check_all, 0, 0, NULL, NULL},
-        {OPTION_UINT64, "memory", 0, "MIB", "Q42 volumes: memory for sorting ids, in MiB", &settings.memory_mib, 1,
-         1048576, NULL, NULL},
+        {OPTION_STRING, "memory", 0, "SIZE", "Q42 volumes: for sorting ids, with K, M or G (default 256M)",
+         &settings.memory, 0, 0, NULL, NULL},
         {OPTION_FLAG, "flat", 0, NULL, "a file without any mark is bare quins of 48 bytes", &settings.is_flat, 0, 0, NULL,
          NULL},
         {OPTION_FLAG, "no-weight-check", 0, NULL, "do not look for NaN and infinity in the weights",
@@ -101,10 +103,15 @@ static int verify_model_file(command_context *c, note_list *notes) {
 
 static int verify_graph_file(command_context *c, const file_kind *kind, note_list *notes) {
     const char *level = settings.check_all ? "full" : settings.level;
+    uint64_t memory = 0; /* the default */
     command_progress progress;
+    if (graph_parse_size("--memory", settings.memory, LEAST_MEMORY, &memory, &c->err) < 0) {
+        command_fail(c);
+        return EXIT_USAGE;
+    }
     const verify_volume_options options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
                                            .level = verify_level_of(level),
-                                           .memory = settings.memory_mib << 20,
+                                           .memory = memory,
                                            .note = on_volume_note,
                                            .note_ctx = notes,
                                            .progress = command_show_progress,

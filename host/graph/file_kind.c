@@ -13,22 +13,22 @@ static qn_status verify_mapped_volume(const mapped_file *file, const verify_volu
 }
 
 static const file_kind kinds[] = {
-    {"Q42 volume", Q42_FILE_VOLUME, verify_mapped_volume},
-    {"old Q42 volume", Q42_FILE_OLD_VOLUME, verify_foreign},
-    {"early Q42 import", Q42_FILE_EARLY_VOLUME, verify_foreign},
-    {"Q42LEX sidecar", Q42_FILE_LEXICON, verify_sidecar_lexicon},
-    {"BIDX sidecar", Q42_FILE_BIDX, verify_sidecar_index},
-    {"Q42J journal", Q42_FILE_JOURNAL, verify_journal},
-    {"QCHK envelope", Q42_FILE_ENVELOPE, verify_envelope},
-    {"Q42W weights", Q42_FILE_OLD_WEIGHTS, verify_foreign},
-    {"QKVP page", Q42_FILE_KV_PAGE, verify_foreign},
-    {"Q42 version 1 blocks", Q42_FILE_RAW, verify_raw},
-    {"framed Q42 transport", Q42_FILE_FRAMED, verify_framed},
-    {"bare quins", Q42_FILE_FLAT, verify_flat},
-    {"CAR archive", Q42_FILE_CAR, verify_archive},
+    {"Q42 volume", Q42_FILE_VOLUME, false, verify_mapped_volume},
+    {"old Q42 volume", Q42_FILE_OLD_VOLUME, false, verify_foreign},
+    {"early Q42 import", Q42_FILE_EARLY_VOLUME, false, verify_foreign},
+    {"Q42LEX sidecar", Q42_FILE_LEXICON, false, verify_sidecar_lexicon},
+    {"BIDX sidecar", Q42_FILE_BIDX, false, verify_sidecar_index},
+    {"Q42J journal", Q42_FILE_JOURNAL, false, verify_journal},
+    {"QCHK envelope", Q42_FILE_ENVELOPE, false, verify_envelope},
+    {"Q42W weights", Q42_FILE_OLD_WEIGHTS, false, verify_foreign},
+    {"QKVP page", Q42_FILE_KV_PAGE, false, verify_foreign},
+    {"Q42 version 1 blocks", Q42_FILE_RAW, false, verify_raw},
+    {"framed Q42 transport", Q42_FILE_FRAMED, false, verify_framed},
+    {"bare quins", Q42_FILE_FLAT, false, verify_flat},
+    {"CAR archive", Q42_FILE_CAR, false, verify_archive},
 };
-static const file_kind nameless = {"unknown", Q42_FILE_UNKNOWN, verify_foreign};
-static const file_kind vault = {"vault manifest", Q42_FILE_UNKNOWN, verify_vault};
+static const file_kind nameless = {"unknown", Q42_FILE_UNKNOWN, false, verify_foreign};
+static const file_kind vault = {"vault manifest", Q42_FILE_UNKNOWN, true, verify_vault};
 
 static bool has_suffix(const char *path, const char *suffix) {
     const size_t n = strlen(path), m = strlen(suffix);

@@ -19,7 +19,8 @@ typedef qn_status file_verify_fn(const mapped_file *file, const verify_volume_op
 
 typedef struct file_kind {
     const char *name;       /* static: "Q42 volume", "Q42J journal" */
-    q42_file_kind q42;      /* Q42_FILE_UNKNOWN for a vault manifest */
+    q42_file_kind q42;      /* Q42_FILE_UNKNOWN for a vault manifest, and for a file that is only named like a volume */
+    bool is_vault;
     file_verify_fn *verify; /* as verify_volume: QN_OK whatever the verdict */
 } file_kind;
 

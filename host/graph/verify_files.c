@@ -168,14 +168,11 @@ static void add_raw_blocks(verify_file_report *report, const q42_raw *raw) {
 }
 
 static qn_status verify_raw_with(const mapped_file *file, const mapped_file *lexicon, const mapped_file *index,
-                                 const verify_volume_options *options, team *workers, volume_report_list *out_list,
-                                 error_context *err) {
-    note_sink sink = {options, file->path};
+                                 team *workers, volume_report_list *out_list, error_context *err) {
     q42_raw raw;
     verify_file_report *report;
     fmt_diag diag;
-    const fmt_status status =
-        q42_raw_open(file->span, lexicon->span, index->span, options->mode, &raw, pass_note, &sink, &diag);
+    const fmt_status status = q42_raw_open(file->span, lexicon->span, index->span, &raw, &diag);
     QN_TRY(begin_report(file, status, &diag, "structure.open", out_list, &report, err), err, "verifying blocks");
     add_raw_blocks(report, &raw);
     if (lexicon->span.size > 0) {
@@ -194,12 +191,13 @@ static qn_status verify_raw_with(const mapped_file *file, const mapped_file *lex
 qn_status verify_raw(const mapped_file *file, const verify_volume_options *options, team *workers,
                      volume_report_list *out_list, error_context *err) {
     mapped_file lexicon = {.fd = -1}, index = {.fd = -1};
+    (void)options;
     qn_status status = open_sidecar(file->path, "lex", &lexicon, err);
     if (status == QN_OK) {
         status = open_sidecar(file->path, "bidx", &index, err);
     }
     if (status == QN_OK) {
-        status = verify_raw_with(file, &lexicon, &index, options, workers, out_list, err);
+        status = verify_raw_with(file, &lexicon, &index, workers, out_list, err);
     }
     if (lexicon.path != NULL) {
         mapped_file_close(&lexicon);

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/q42_write.h>
+
 #include "base/clock.h"
 #include "base/mapped_file.h"
 #include "common/sha.h"
 #include "graph/verify_blocks.h"
 
-#define SURFACE_MARK "quoin:terms=surface:1"
 #define DEFAULT_MEMORY (UINT64_C(256) << 20)
 #define IPFS "ipfs://"
 #define PATH_SIZE 4096
@@ -144,11 +145,11 @@ static qn_status check_blocks(const subject *s, blocks_result *result, error_con
 
 /* ---------------------------------------------------------------------------------------------------------- lexicon */
 
-static bool lexicon_has_mark(const q42_lexicon *lexicon) {
-    const uint64_t size = sizeof SURFACE_MARK - 1;
+bool verify_has_mark(const q42_lexicon *lexicon) {
+    const uint64_t size = sizeof Q42_SURFACE_MARK - 1;
     q42_term term;
     return lexicon->form != Q42_LEXICON_NONE &&
-           q42_lexicon_find(lexicon, q42_hash(SURFACE_MARK, size), &term, NULL) == FMT_OK &&
+           q42_lexicon_find(lexicon, q42_hash(Q42_SURFACE_MARK, size), &term, NULL) == FMT_OK &&
            term.prefix.size + term.text.size == size;
 }
 
@@ -226,7 +227,7 @@ static void check_indexes(const subject *s, const blocks_result *blocks) {
 
 static void count_file(const subject *s) {
     verify_file_report *report = report_of(s);
-    const bool has_mark = lexicon_has_mark(&s->volume.lexicon);
+    const bool has_mark = verify_has_mark(&s->volume.lexicon);
     report->bytes = s->file->span.size;
     report->n_blocks = s->volume.header.block_count;
     report->n_terms = s->volume.lexicon.n_entries - has_mark;

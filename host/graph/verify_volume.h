@@ -36,4 +36,7 @@ typedef struct verify_volume_options {
 qn_status verify_volume(const char *path, const verify_volume_options *options, team *workers,
                         volume_report_list *out_list, error_context *err);
 
+/* Whether the lexicon holds the entry that says that its terms are N-Triples. It is counted as an entry and is no term. */
+bool verify_has_mark(const q42_lexicon *lexicon);
+
 #endif

@@ -117,6 +117,8 @@ enum {
     Q42_LEXICON_NAMED = 4     /* format 4: pages with shared prefixes */
 };
 
+const char *q42_lexicon_form_name(q42_lexicon_form form); /* "none", "flat, untagged (1)", "paged (2)", ... */
+
 typedef uint32_t q42_term_kind;
 enum { Q42_TERM_STRING = 1, Q42_TERM_TRIPLE = 2, Q42_TERM_WEBIZEN = 3 };
 
