@@ -107,8 +107,8 @@ void command_catch_signals(command_context *c);
 
 const char *command_version_text(void);
 
-extern const command command_convert, command_verify, command_inspect, command_run, command_chat, command_tokenize,
+extern const command command_convert, command_ingest, command_verify, command_inspect, command_run, command_chat, command_tokenize,
     command_backends, command_bench, command_query, command_export, command_stats, command_diff, command_compact,
-    command_migrate, command_publish, command_journal, command_vault;
+    command_migrate, command_publish, command_journal, command_vault, command_merge;
 
 #endif
