@@ -12,9 +12,9 @@
 #include "model/model.h"
 
 static struct {
-    const char *output, *layout, *weights;
+    const char *output, *companion, *layout, *weights;
     uint32_t page_log2;
-    bool is_extended, is_forced, no_check, check;
+    bool is_extended, is_forced, no_check, check, no_companion;
 } settings;
 
 static const option *convert_options(void) {
@@ -24,6 +24,12 @@ static const option *convert_options(void) {
     static const option table[] = {
         {OPTION_STRING, "output", 'o', "FILE", "the container to write (default: the input's name with .p64)",
          &settings.output, 0, 0, NULL, NULL},
+        {OPTION_STRING, "companion", 0, "FILE",
+         "the companion volume to write (default: the output's name with .q42 for .p64)", &settings.companion, 0, 0, NULL,
+         NULL},
+        {OPTION_FLAG, "no-companion", 0, NULL,
+         "write the container alone, for readers of P64 only; says what it loses", &settings.no_companion, 0, 0, NULL,
+         NULL},
         {OPTION_STRING, "layout", 0, "NAME",
          "packed (layer after layer, default), plain (source order, every blob on a page) or auto", &settings.layout, 0,
          0, "packed|plain|auto", NULL},
@@ -33,7 +39,7 @@ static const option *convert_options(void) {
         {OPTION_FLAG, "extended", 0, NULL,
          "also write what the reference's extended profile has (head size, window, stop ids, …)", &settings.is_extended,
          0, 0, NULL, NULL},
-        {OPTION_FLAG, "force", 0, NULL, "replace an existing output", &settings.is_forced, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "force", 0, NULL, "replace an existing output and its companion", &settings.is_forced, 0, 0, NULL, NULL},
         {OPTION_FLAG, "check", 0, NULL, "read the result back and compare it with the source (on unless --no-check)",
          &settings.check, 0, 0, NULL, NULL},
         {OPTION_FLAG, "no-check", 0, NULL, "do not read the result back", &settings.no_check, 0, 0, NULL, NULL},

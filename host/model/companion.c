@@ -11,12 +11,11 @@
 
 #include <quoin/q42.h>
 
+#include "base/span_digest.h"
 #include "common/diag.h"
-#include "common/sha.h"
 #include "model/container_facts.h"
 
 #define MAX_STATEMENTS (UINT64_C(1) << 25)
-#define DIGEST_STEP (UINT64_C(4) << 20)
 
 static const fmt_rule rule_subject = {"companion-subject", "18", "a companion describes one container"};
 static const fmt_rule rule_words = {"companion-words", "18", "a model helper says it once, in the form of its profile"};
@@ -25,6 +24,7 @@ static const fmt_rule rule_dims = {"companion-disagrees", "19", "container and c
 static const fmt_rule rule_text = {"companion-text", "18", "every predicate and every text must stand in the lexicon"};
 static const fmt_rule rule_size = {"companion-size", "19", "a companion has at most 2^25 statements"};
 static const fmt_rule rule_memory = {"companion-memory", "19", "work memory for the statements is needed"};
+static const char rule_digest[] = "companion-digest";
 static const fmt_rule note_name = {"companion-name", "18", "the checksum says that it belongs to the container"};
 static const fmt_rule note_foreign = {"companion-foreign", "18", "the container is looked at alone"};
 static const fmt_rule note_unbound = {"companion-unbound", "19", "the container is looked at alone"};
@@ -36,6 +36,7 @@ typedef struct reading {
     const companion_options *options;
     const p64_file *p64;
     companion *c;
+    fmt_span span;
     q42_volume volume;
     uint64_t subject, context;
     companion_item *items;
@@ -321,7 +322,7 @@ static fmt_status bind_and_read(reading *r, fmt_diag *diag) {
 }
 
 static fmt_status read_volume(reading *r, fmt_diag *diag) {
-    fmt_status status = q42_open(r->c->file.span, r->options->mode, &r->volume, r->options->note, r->options->note_ctx, diag);
+    fmt_status status = q42_open(r->span, r->options->mode, &r->volume, r->options->note, r->options->note_ctx, diag);
     if (status == FMT_OK) {
         status = check_lexicon(r, diag);
     }
@@ -348,34 +349,50 @@ bool companion_path_of(const char *p64_path, char out_path[COMPANION_PATH_SIZE])
     return n > 0 && n < COMPANION_PATH_SIZE;
 }
 
-static qn_status read_file(const char *p64_path, const p64_file *p64, const char *path, const companion_options *options,
+static fmt_status read_with_room(reading *r, fmt_diag *diag) {
+    r->block = malloc(Q42_BLOCK_BYTES);
+    const fmt_status status =
+        r->block != NULL ? read_volume(r, diag)
+                         : diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, Q42_BLOCK_BYTES, 0},
+                                       "there is no memory for a block");
+    free(r->block);
+    free(r->items);
+    text_buffer_free(&r->joined);
+    return status;
+}
+
+/* Everything but the mapping, which *out has already. */
+static qn_status read_span(fmt_span span, const char *p64_path, const p64_file *p64, const companion_options *options,
                            companion *out, error_context *err) {
-    reading r = {.p64_name = name_of(p64_path), .path = path, .options = options, .p64 = p64, .c = out,
+    reading r = {.p64_name = name_of(p64_path), .path = options->path, .options = options, .p64 = p64, .c = out, .span = span,
                  .context = q42_hash(COMPANION_CONTEXT, strlen(COMPANION_CONTEXT)), .err = err};
-    fmt_diag diag = {.rule = "companion-memory"};
-    snprintf(out->keys_name, sizeof out->keys_name, "%.4000s (its keys)", path);
-    r.block = malloc(Q42_BLOCK_BYTES);
-    const fmt_status status = r.block != NULL ? read_volume(&r, &diag)
-                                              : diag_refuse(&diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, Q42_BLOCK_BYTES, 0},
-                                                            "no memory for a block");
-    free(r.block);
-    free(r.items);
-    text_buffer_free(&r.joined);
-    return status == FMT_OK ? mapped_file_check(&out->file, err) : refuse_diag(&r, status, &diag);
+    fmt_diag diag = {.rule = ""};
+    snprintf(out->keys_name, sizeof out->keys_name, "%.4000s (its keys)", options->path);
+    const fmt_status status = read_with_room(&r, &diag);
+    return status == FMT_OK ? QN_OK : refuse_diag(&r, status, &diag);
+}
+
+qn_status companion_read(fmt_span volume, const char *p64_path, const p64_file *p64, const companion_options *options,
+                         companion *out, error_context *err) {
+    *out = (companion){.file = {.fd = -1}};
+    return read_span(volume, p64_path, p64, options, out, err);
 }
 
 qn_status companion_open(const char *p64_path, const p64_file *p64, const companion_options *options, companion *out,
                          error_context *err) {
     char beside[COMPANION_PATH_SIZE];
+    companion_options named = *options;
     struct stat info;
     *out = (companion){.file = {.fd = -1}};
-    if (options->path == NULL && (!companion_path_of(p64_path, beside) || stat(beside, &info) != 0)) {
-        return QN_OK;
+    if (options->path == NULL) {
+        if (!companion_path_of(p64_path, beside) || stat(beside, &info) != 0) {
+            return QN_OK;
+        }
+        named.path = beside;
     }
-    const char *path = options->path != NULL ? options->path : beside;
-    QN_TRY(mapped_file_open(path, &out->file, err), err, "opening the companion volume");
-    QN_TRY(read_file(p64_path, p64, path, options, out, err), err, "reading the companion volume of %s", p64_path);
-    return QN_OK;
+    QN_TRY(mapped_file_open(named.path, &out->file, err), err, "opening the companion volume");
+    QN_TRY(read_span(out->file.span, p64_path, p64, &named, out, err), err, "reading the companion volume of %s", p64_path);
+    return mapped_file_check(&out->file, err);
 }
 
 void companion_close(companion *c) {
@@ -393,35 +410,26 @@ const char *companion_state_name(companion_state state) {
 
 qn_status companion_check_digest(const companion *c, const mapped_file *container, progress_fn *progress,
                                  void *progress_ctx, error_context *err) {
-    sha256_stream stream;
+    const span_watch watch = {.progress = progress, .progress_ctx = progress_ctx};
     uint8_t digest[SHA256_BYTES];
     char hex[SHA256_HEX_SIZE];
-    const fmt_span span = container->span;
-    if (!sha256_begin(&stream)) {
-        return FAIL(err, QN_NO_HOST_MEM, "%s: SHA-256 is not available", container->path);
-    }
-    for (uint64_t at = 0; at < span.size; at += DIGEST_STEP) {
-        sha256_add(&stream, span.data + at, span.size - at < DIGEST_STEP ? span.size - at : DIGEST_STEP);
-        if (progress != NULL && !progress(progress_ctx, at, span.size)) {
-            sha256_abandon(&stream);
-            return FAIL(err, QN_CANCELLED, "interrupted");
-        }
-    }
-    if (!sha256_end(&stream, digest)) {
-        return FAIL(err, QN_NO_HOST_MEM, "%s: SHA-256 is not available", container->path);
+    const fmt_status status = span_digest(container->span, &watch, digest);
+    if (status != FMT_OK) {
+        return status == FMT_CANCELLED ? FAIL(err, QN_CANCELLED, "interrupted")
+                                       : FAIL(err, QN_NO_HOST_MEM, "%s: libcrypto gives no SHA-256", container->path);
     }
     sha256_to_hex(digest, hex);
-    if (strcmp(hex, c->p64_sha256) != 0) {
-        FAIL(err, QN_BAD_FILE,
-             "%s: lm:p64Sha256 is \"%s\", the SHA-256 of %s is %s: one of the two was changed; convert the source again "
-             "(rule companion-digest)",
-             c->file.path, c->p64_sha256, container->path, hex);
-        if (err != NULL) {
-            err->rule = "companion-digest";
-        }
-        return QN_BAD_FILE;
+    if (strcmp(hex, c->p64_sha256) == 0) {
+        return QN_OK;
     }
-    return QN_OK;
+    FAIL(err, QN_BAD_FILE,
+         "%s: lm:p64Sha256 is \"%s\", the SHA-256 of %s is %s: one of the two was changed; convert the source again (rule "
+         "%s)",
+         c->file.path, c->p64_sha256, container->path, hex, rule_digest);
+    if (err != NULL) {
+        err->rule = rule_digest;
+    }
+    return QN_BAD_FILE;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- probe */

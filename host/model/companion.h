@@ -70,6 +70,10 @@ bool companion_path_of(const char *p64_path, char out_path[COMPANION_PATH_SIZE])
 qn_status companion_open(const char *p64_path, const p64_file *p64, const companion_options *options, companion *out,
                          error_context *err);
 
+/* The same for a volume that is mapped already: `options->path` is for messages, and the span is borrowed. */
+qn_status companion_read(fmt_span volume, const char *p64_path, const p64_file *p64, const companion_options *options,
+                         companion *out, error_context *err);
+
 /* Compares the container's SHA-256 with what a bound companion says. QN_BAD_FILE: they differ; QN_CANCELLED: progress
  * said so. [may block] */
 qn_status companion_check_digest(const companion *c, const mapped_file *container, progress_fn *progress,
