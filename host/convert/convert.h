@@ -91,6 +91,7 @@ convert_facts_report convert_facts(const gguf_source *source, bool is_extended, 
 typedef struct convert_request {
     const gguf_file *gguf;      /* convert_gguf only */
     const mapped_file *mapping; /* null, or what the GGUF's span maps: keeps the memory that this needs small */
+    const struct key_image *keys; /* null, or what the companion volume will hold; borrowed */
     const char *output_path;
     p64_write_options options;
     bool is_forced;  /* replace an existing file */
