@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/span_digest.h"
 #include "common/diag.h"
+#include "convert/key_image.h"
 #include "convert/pair.h"
 
 static const fmt_rule rule_memory = {"convert-memory", "", "work memory for the largest tensor is needed"};
@@ -142,7 +143,7 @@ static fmt_status check_output(const convert_request *request, const convert_wei
 static fmt_status commit(const convert_request *request, const p64_plan *plan, atomic_file *file, convert_report *report,
                          fmt_diag *diag) {
     q42_write_report written = {0};
-    if (request->companion_path == NULL) {
+    if (request->companion_path == NULL || request->keys == NULL) {
         return atomic_file_commit(file, diag);
     }
     const pair_request pair = {.keys = request->keys,

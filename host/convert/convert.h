@@ -20,7 +20,6 @@
 #include <quoin/p64.h>
 
 #include "base/mapped_file.h"
-#include "convert/key_image.h"
 
 /* ------------------------------------------------------------------------------------------------------ gguf_source */
 
@@ -96,7 +95,7 @@ typedef struct convert_request {
     const char *input_path;     /* of the GGUF: its companion keeps the file name */
     const char *output_path;
     const char *companion_path; /* null: no companion */
-    const key_image *keys;      /* what the companion says; convert_gguf finds it by itself */
+    const struct key_image *keys; /* what the companion says, borrowed; convert_gguf finds it by itself; null: no companion */
     uint64_t timestamp_ms;      /* of the companion */
     p64_write_options options;
     bool is_forced;  /* replace an existing file */

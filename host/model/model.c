@@ -10,6 +10,7 @@
 #include "common/fnv.h"
 #include "model/facts_gguf.h"
 #include "model/p64_alone.h"
+#include "model/raw_tensors.h"
 #include "model/vocabulary.h"
 #include "model/weight_check.h"
 
@@ -121,6 +122,7 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
     if (status != FMT_OK) {
         return error_from_diag(err, status, &diag, m->file.path);
     }
+    m->is_raw = (m->p64.header.flags & P64_FLAG_RAW) != 0;
     QN_TRY(allocate_tensors(m, m->p64.header.tensor_count, err), err, "opening %s", m->file.path);
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         const p64_tensor t = p64_get_tensor(&m->p64, i);
@@ -214,6 +216,9 @@ static qn_status find_arch(model *m, error_context *err) {
 
 static qn_status read_hparams(model *m, error_context *err) {
     QN_TRY(find_arch(m, err), err, "reading the architecture");
+    if (m->is_raw) {
+        QN_TRY(raw_tensors_prepare(m, err), err, "naming the tensors");
+    }
     const model_tensor *table = model_find(m, "token_embd.weight");
     if (m->n_tensors == 0) {
         return FAIL(
@@ -318,6 +323,9 @@ void model_close(model *m) {
         tokenizer_destroy(m->tok);
         vocabulary_free(m->words);
         free(m->tensors);
+        for (uint32_t i = 0; i < MODEL_MAX_FACTORS; i++) {
+            free(m->factors[i]);
+        }
         free(m->scratch);
         companion_close(&m->companion);
         mapped_file_close(&m->file);

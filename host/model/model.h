@@ -28,6 +28,9 @@
 typedef uint32_t model_format;
 enum { MODEL_GGUF = 1, MODEL_P64 = 2 };
 
+#define MODEL_NO_INDEX UINT32_MAX
+#define MODEL_MAX_FACTORS 3u
+
 typedef struct model_tensor {
     fmt_str name;       /* as the file spells it */
     uint64_t hash;      /* low 60 bits of FNV-1a-64 of the source name */
@@ -37,7 +40,7 @@ typedef struct model_tensor {
     const uint8_t *data;
     uint64_t bytes;
     uint64_t at;        /* byte offset in the file */
-    uint32_t index;     /* number in the file's own table */
+    uint32_t index;     /* number in the file's own table; MODEL_NO_INDEX: made from facts, no part of the file */
 } model_tensor;
 
 typedef struct model_options {
@@ -62,6 +65,8 @@ typedef struct model {
     p64_file p64;             /* when format is MODEL_P64 */
     companion companion;      /* of a P64; read unless container_only */
     facts facts;              /* keys of the GGUF, or of the companion, or what a P64 alone can tell */
+    bool is_raw;              /* a container made of Safetensors: names, Q/K rows and norms as Hugging Face has them */
+    float *factors[MODEL_MAX_FACTORS]; /* owned: tensors that are made from facts */
     p64_facts alone;          /* behind `facts` when a P64 stands alone */
     uint32_t n_tensors;
     model_tensor *tensors;    /* [n_tensors], sorted by hash */
