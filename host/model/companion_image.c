@@ -224,7 +224,8 @@ static fmt_status append_held_elements(builder *b, bool are_tokens, uint32_t cou
 
 static fmt_status append_held_key(builder *b, const companion_key *key) {
     const p64_tokenizer *section = &b->container->tokenizer;
-    const bool are_tokens = key->key.size == strlen(COMPANION_TOKENS_KEY);
+    const bool are_tokens = key->key.size == strlen(COMPANION_TOKENS_KEY) &&
+                            memcmp(key->key.data, COMPANION_TOKENS_KEY, key->key.size) == 0;
     const uint32_t count = are_tokens ? section->n_tokens : section->n_merges;
     uint64_t type = GGUF_ARRAY;
     char quoted[DIAG_QUOTE_SIZE];
