@@ -11,12 +11,14 @@
 #include "convert/convert.h"
 #include "convert/key_image.h"
 #include "convert/safetensors_to_p64.h"
+#include "graph/volume_writer.h"
+#include "model/companion.h"
 #include "model/model.h"
 
 static struct {
-    const char *output, *layout, *weights;
+    const char *output, *companion, *layout, *weights;
     uint32_t page_log2;
-    bool is_extended, is_forced, no_check, check;
+    bool is_extended, is_forced, no_check, check, no_companion;
 } settings;
 
 static const option *convert_options(void) {
@@ -26,6 +28,12 @@ static const option *convert_options(void) {
     static const option table[] = {
         {OPTION_STRING, "output", 'o', "FILE", "the container to write (default: the input's name with .p64)",
          &settings.output, 0, 0, NULL, NULL},
+        {OPTION_STRING, "companion", 0, "FILE",
+         "the companion volume to write (default: the output's name with .q42 for .p64)", &settings.companion, 0, 0, NULL,
+         NULL},
+        {OPTION_FLAG, "no-companion", 0, NULL,
+         "write the container alone, for readers of P64 only; says what it loses", &settings.no_companion, 0, 0, NULL,
+         NULL},
         {OPTION_STRING, "layout", 0, "NAME",
          "packed (layer after layer, default), plain (source order, every blob on a page) or auto", &settings.layout, 0,
          0, "packed|plain|auto", NULL},
@@ -35,7 +43,7 @@ static const option *convert_options(void) {
         {OPTION_FLAG, "extended", 0, NULL,
          "also write what the reference's extended profile has (head size, window, stop ids, …)", &settings.is_extended,
          0, 0, NULL, NULL},
-        {OPTION_FLAG, "force", 0, NULL, "replace an existing output", &settings.is_forced, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "force", 0, NULL, "replace an existing output and its companion", &settings.is_forced, 0, 0, NULL, NULL},
         {OPTION_FLAG, "check", 0, NULL, "read the result back and compare it with the source (on unless --no-check)",
          &settings.check, 0, 0, NULL, NULL},
         {OPTION_FLAG, "no-check", 0, NULL, "do not read the result back", &settings.no_check, 0, 0, NULL, NULL},
@@ -46,6 +54,10 @@ static const option *convert_options(void) {
 typedef struct conversion {
     command_context *c;
     command_progress progress;
+    const char *output;
+    const char *companion; /* null: none */
+    char beside[COMPANION_PATH_SIZE];
+    uint64_t timestamp_ms;
     json_t *lost, *notes;
 } conversion;
 
@@ -103,9 +115,16 @@ static const char *describe_alone(const convert_facts_report *facts) {
            : facts->needs_assumption ? "it runs alone with --assume llama" : "it runs alone";
 }
 
-static int print_report(conversion *v, const char *output, const convert_report *report,
-                        const convert_facts_report *facts) {
+static json_t *describe_companion(const conversion *v, const convert_report *report) {
+    return report->companion_bytes == 0
+               ? json_null()
+               : json_pack("{s:o, s:I, s:I}", "file", command_json_text(v->companion, strlen(v->companion)), "bytes",
+                           (json_int_t)report->companion_bytes, "statements", (json_int_t)report->companion_statements);
+}
+
+static int print_report(conversion *v, const convert_report *report, const convert_facts_report *facts) {
     const bool is_checked = !settings.no_check;
+    const char *output = v->output;
     if (v->c->json) {
         json_t *object = json_object();
         json_object_set_new(object, "output", json_string(output));
@@ -117,6 +136,7 @@ static int print_report(conversion *v, const char *output, const convert_report 
         json_object_set_new(object, "bytes_equal", json_integer((json_int_t)report->parity.bytes_equal));
         json_object_set_new(object, "runs_alone", json_boolean(facts->runs_alone));
         json_object_set_new(object, "needs_assumption", json_boolean(facts->needs_assumption));
+        json_object_set_new(object, "companion", describe_companion(v, report));
         json_object_set(object, "lost", v->lost);
         json_object_set(object, "notes", v->notes);
         return command_print_json(v->c, object);
@@ -133,14 +153,21 @@ static int print_report(conversion *v, const char *output, const convert_report 
     if (!command_write(line, (size_t)n)) {
         return EXIT_IO;
     }
-    log_line(QN_LOG_INFO, "%u facts of the source are not in a P64 alone (-v lists them all); %s", facts->n_lost,
-             describe_alone(facts));
-    return EXIT_DONE;
+    if (report->companion_bytes == 0) {
+        log_line(QN_LOG_INFO, "%u facts of the source are not in a P64 alone (-v lists them all); %s", facts->n_lost,
+                 describe_alone(facts));
+        return EXIT_DONE;
+    }
+    n = snprintf(line, sizeof line, "%.400s: its companion, %" PRIu64 " statements, %" PRIu64 " bytes\n", v->companion,
+                 report->companion_statements, report->companion_bytes);
+    return command_write(line, (size_t)n) ? EXIT_DONE : EXIT_IO;
 }
 
-static convert_request make_request(conversion *v, const char *output) {
+static convert_request make_request(conversion *v) {
     return (convert_request){
-        .output_path = output,
+        .output_path = v->output,
+        .companion_path = v->companion,
+        .timestamp_ms = v->timestamp_ms,
         .is_forced = settings.is_forced,
         .is_checked = !settings.no_check,
         .note = on_note,
@@ -162,33 +189,36 @@ static int fail_conversion(command_context *c, fmt_status status, const fmt_diag
     return command_fail(c);
 }
 
-static int convert_model(conversion *v, const model *m, const char *output) {
+static int convert_model(conversion *v, const model *m) {
     gguf_source source;
     fmt_diag diag;
     convert_report report = {0};
     fmt_status status = gguf_source_init(&source, &m->gguf, &diag);
     if (status == FMT_OK) {
-        convert_request request = make_request(v, output);
+        convert_request request = make_request(v);
         request.gguf = &m->gguf;
+        request.input_path = m->file.path;
         request.mapping = &m->file;
         command_begin_progress(&v->progress, v->c, "converting");
         status = convert_gguf(&request, &report, &diag);
         command_end_progress(&v->progress);
     }
     if (status != FMT_OK) {
-        return fail_conversion(v->c, status, &diag, m->file.path, output);
+        return fail_conversion(v->c, status, &diag, m->file.path, v->output);
     }
-    const convert_facts_report facts = convert_facts(&source, settings.is_extended, on_fact, v);
-    return print_report(v, output, &report, &facts);
+    const bool loses = v->companion == NULL;
+    const convert_facts_report facts = convert_facts(&source, settings.is_extended, loses ? on_fact : NULL, v);
+    return print_report(v, &report, &facts);
 }
 
 /* Weights without a config.json become a container that nothing says how to run. */
-static int convert_weights_of(conversion *v, const hf_folder *folder, const key_image *keys, const char *output) {
+static int convert_weights_of(conversion *v, const hf_folder *folder, const key_image *keys) {
     fmt_diag diag;
     convert_report report = {0};
-    convert_request request = make_request(v, output);
+    convert_request request = make_request(v);
     const convert_facts_report facts = {0};
     request.keys = keys;
+    request.companion_path = keys != NULL ? v->companion : NULL;
     if (keys == NULL) {
         log_line(QN_LOG_INFO, "%s: no config.json: the weights are converted alone, and the container cannot be run",
                  folder->path);
@@ -198,11 +228,11 @@ static int convert_weights_of(conversion *v, const hf_folder *folder, const key_
     command_begin_progress(&v->progress, v->c, "converting");
     const fmt_status status = convert_safetensors(&request, folder, &report, &diag);
     command_end_progress(&v->progress);
-    return status == FMT_OK ? print_report(v, output, &report, &facts)
-                            : fail_conversion(v->c, status, &diag, folder->shards[0].file.path, output);
+    return status == FMT_OK ? print_report(v, &report, &facts)
+                            : fail_conversion(v->c, status, &diag, folder->shards[0].file.path, v->output);
 }
 
-static int convert_folder(conversion *v, const char *input, const char *output) {
+static int convert_folder(conversion *v, const char *input) {
     command_context *c = v->c;
     hf_folder *folder = NULL;
     key_image keys = {.bytes = NULL};
@@ -219,14 +249,14 @@ static int convert_folder(conversion *v, const char *input, const char *output) 
     if (has_keys && key_image_from_folder(folder, &keys, &c->err) < 0) {
         status = command_fail(c);
     } else {
-        status = convert_weights_of(v, folder, has_keys ? &keys : NULL, output);
+        status = convert_weights_of(v, folder, has_keys ? &keys : NULL);
     }
     key_image_free(&keys);
     hf_folder_close(folder);
     return status;
 }
 
-static int convert_gguf_file(conversion *v, const char *input, const char *output) {
+static int convert_gguf_file(conversion *v, const char *input) {
     const model_options options = {.container_only = true};
     command_context *c = v->c;
     model *m = NULL;
@@ -238,9 +268,32 @@ static int convert_gguf_file(conversion *v, const char *input, const char *outpu
              model_format_name(m->format));
         status = command_fail(c);
     } else {
-        status = convert_model(v, m, output);
+        status = convert_model(v, m);
     }
     model_close(m);
+    return status;
+}
+
+/* Where the companion goes, and the time that it is stamped with. */
+static qn_status choose_companion(conversion *v, error_context *err) {
+    if (settings.no_companion) {
+        return settings.companion == NULL
+                   ? QN_OK
+                   : FAIL(err, QN_BAD_INPUT, "--companion and --no-companion do not go together");
+    }
+    if (settings.companion == NULL && !companion_path_of(v->output, v->beside)) {
+        return FAIL(err, QN_BAD_INPUT, "%.200s: the path is too long for a companion beside it", v->output);
+    }
+    v->companion = settings.companion != NULL ? settings.companion : v->beside;
+    return volume_timestamp(&v->timestamp_ms, err);
+}
+
+static int convert_input(conversion *v, const char *input) {
+    v->lost = json_array();
+    v->notes = json_array();
+    const int status = hf_is_source(input) ? convert_folder(v, input) : convert_gguf_file(v, input);
+    json_decref(v->lost);
+    json_decref(v->notes);
     return status;
 }
 
@@ -255,12 +308,16 @@ static int run(command_context *c) {
     command_catch_signals(c);
     const char *input = c->args.items[0];
     char *derived = settings.output == NULL ? derive_output(input) : NULL;
-    const char *output = settings.output != NULL ? settings.output : derived;
-    v.lost = json_array();
-    v.notes = json_array();
-    const int status = hf_is_source(input) ? convert_folder(&v, input, output) : convert_gguf_file(&v, input, output);
-    json_decref(v.lost);
-    json_decref(v.notes);
+    int status = EXIT_USAGE;
+    v.output = settings.output != NULL ? settings.output : derived;
+    if (v.output == NULL) {
+        FAIL(&c->err, QN_NO_HOST_MEM, "out of memory for a path");
+        status = command_fail(c);
+    } else if (choose_companion(&v, &c->err) < 0) {
+        command_fail(c);
+    } else {
+        status = convert_input(&v, input);
+    }
     free(derived);
     return status;
 }

@@ -1,7 +1,8 @@
 /* convert.h — a GGUF model becomes a P64 container.
  *
  *     gguf_source       presents an opened GGUF file to the P64 writer (roles, hyper-parameters, tokenizer)
- *     convert_gguf      the whole way: plan, write beside the target, read back and compare, rename into place
+ *     convert_gguf      the whole way: plan, write beside the target, read back and compare, rename into place, with the
+ *                       companion volume (pair.h) or without
  *     convert_parity    compares a container with its source, tensor by tensor
  *     convert_facts     says what the container alone does not hold, and whether it could run alone
  *
@@ -91,13 +92,16 @@ convert_facts_report convert_facts(const gguf_source *source, bool is_extended, 
 typedef struct convert_request {
     const gguf_file *gguf;      /* convert_gguf only */
     const mapped_file *mapping; /* null, or what the GGUF's span maps: keeps the memory that this needs small */
-    const struct key_image *keys; /* null, or what the companion volume will hold; borrowed */
+    const char *input_path;     /* of the GGUF: its companion keeps the file name */
     const char *output_path;
+    const char *companion_path; /* null: no companion */
+    const struct key_image *keys; /* what the companion says, borrowed; convert_gguf finds it by itself; null: no companion */
+    uint64_t timestamp_ms;      /* of the companion */
     p64_write_options options;
     bool is_forced;  /* replace an existing file */
     bool is_checked; /* read the container back: every rule, every checksum, and parity with the source */
     fmt_note_fn *note; /* may be null; tensors that had to keep their type, and what the check notes */
-    p64_progress_fn *progress; /* may be null; called in each of three rounds: deciding types, writing, checking */
+    p64_progress_fn *progress; /* may be null; called in each of up to five rounds: deciding types, writing, checking, two digests */
     void *ctx;                 /* for note and progress */
 } convert_request;
 
@@ -106,6 +110,7 @@ typedef struct convert_report {
     uint32_t metadata_crc;
     uint32_t n_tensors, n_converted, n_kept, n_layer;
     convert_parity_report parity; /* zero when not checked */
+    uint64_t companion_bytes, companion_statements; /* zero without one */
 } convert_report;
 
 /* Writes output_path or nothing.

@@ -18,6 +18,13 @@ const char *model_format_name(model_format format) {
     return format == MODEL_P64 ? "P64" : "GGUF";
 }
 
+const gguf_file *model_keys(const model *m) {
+    if (m->format == MODEL_GGUF) {
+        return &m->gguf;
+    }
+    return m->companion.state == COMPANION_BOUND ? &m->companion.image.file : NULL;
+}
+
 static int compare_tensors(const void *a, const void *b) {
     const model_tensor *left = a, *right = b;
     return left->hash < right->hash   ? -1
@@ -233,8 +240,9 @@ static qn_status read_hparams(model *m, error_context *err) {
 
 /* A file without a tokenizer is no error here: whoever needs one says so. */
 static qn_status load_vocabulary(model *m, error_context *err) {
-    const qn_status status = m->format == MODEL_P64 ? vocabulary_from_p64(&m->p64, m->file.path, &m->words, err)
-                                                    : vocabulary_from_gguf(&m->gguf, m->file.path, &m->words, err);
+    const gguf_file *keys = model_keys(m);
+    const qn_status status = keys != NULL ? vocabulary_from_gguf(keys, m->facts.path, &m->words, err)
+                                          : vocabulary_from_p64(&m->p64, m->file.path, &m->words, err);
     if (status == QN_NOT_FOUND) {
         error_clear(err);
         return QN_OK;
@@ -260,13 +268,25 @@ static qn_status check_vocabulary(const model *m, error_context *err) {
     return QN_OK;
 }
 
+/* What the container does not hold: its companion says it, or the user assumes it. */
+static qn_status find_facts(model *m, const model_options *options, error_context *err) {
+    const companion_options how = {
+        .path = options->companion, .mode = options->mode, .note = options->note, .note_ctx = options->note_ctx};
+    QN_TRY(companion_open(m->file.path, &m->p64, &how, &m->companion, err), err, "looking for the companion volume");
+    if (m->companion.state != COMPANION_BOUND) {
+        return p64_alone_assume(m, options->assume, err);
+    }
+    facts_from_gguf(&m->companion.image.file, m->companion.keys_name, &m->facts);
+    return QN_OK;
+}
+
 static qn_status load_everything(model *m, const model_options *options, team *workers, error_context *err) {
     QN_TRY(open_format(m, options, err), err, "opening %s", m->file.path);
     if (options->container_only) {
         return QN_OK;
     }
     if (m->format == MODEL_P64) {
-        QN_TRY(p64_alone_assume(m, options->assume, err), err, "looking for what the container does not hold");
+        QN_TRY(find_facts(m, options, err), err, "looking for what the container does not hold");
     }
     QN_TRY(load_vocabulary(m, err), err, "loading %s", m->file.path);
     if (options->vocabulary_only) {
@@ -285,6 +305,7 @@ qn_status model_open(const char *path, const model_options *options, team *worke
         return FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path);
     }
     m->file.fd = -1;
+    m->companion.file.fd = -1;
     qn_status status = mapped_file_open(path, &m->file, err);
     if (status == QN_OK) {
         status = load_everything(m, options != NULL ? options : &defaults, workers, err);
@@ -306,6 +327,7 @@ void model_close(model *m) {
             free(m->factors[i]);
         }
         free(m->scratch);
+        companion_close(&m->companion);
         mapped_file_close(&m->file);
         free(m);
     }

@@ -140,8 +140,7 @@ typedef struct q42_lexicon {
 
 /* Opens the lexicon in `span`, which lies at `base` of its file: header, page directory; a flat one is settled tagged or untagged
  * on its first 64 entries. [no-alloc] */
-fmt_status q42_lexicon_open(fmt_span span, uint64_t base, fmt_mode mode, q42_lexicon *out_lexicon, fmt_note_fn *note,
-                            void *note_ctx, fmt_diag *diag);
+fmt_status q42_lexicon_open(fmt_span span, uint64_t base, q42_lexicon *out_lexicon, fmt_diag *diag);
 
 /* The page that may hold `hash`, below n_pages; FMT_NO_INDEX when none can. */
 uint64_t q42_lexicon_page_of(const q42_lexicon *lexicon, uint64_t hash);
@@ -306,14 +305,20 @@ typedef struct q42_scan {
     q42_block block;           /* when has_block */
     uint32_t slot;
     uint64_t n_found;
+    bool is_seen_below, is_seen_above; /* blocks of the interval held objects below, or above, the range asked for */
+    bool is_border_checked;
     q42_scan_stats stats;
 } q42_scan;
 
 /* With a bound object the interval of BIDX, otherwise all blocks; in it FIDX and PIDX skip blocks where they are there. */
 void q42_scan_begin(q42_scan *scan, const q42_volume *volume, const q42_pattern *pattern, uint8_t *room);
 
-/* The next quin that matches; FMT_NOT_FOUND after the last. When a bound object gives no quin at all, the two blocks beside the
- * interval are decoded too and compared with BIDX, so that a lying index is an error and not an empty answer. [no-alloc] */
+/* Gives a copied scan its own room[Q42_BLOCK_BYTES]; the decoded block is copied into it. */
+void q42_scan_use_room(q42_scan *scan, uint8_t *room);
+
+/* The next quin that matches; FMT_NOT_FOUND after the last. When a bound object gives no quin at all, the blocks beside the
+ * interval are decoded too and compared with BIDX, so that a lying index is an error and not an empty answer; a side on which the
+ * interval itself showed objects beyond the range needs none. [no-alloc] */
 fmt_status q42_scan_next(q42_scan *scan, q42_quin *out_quin, fmt_diag *diag);
 
 /* --------------------------------------------------------------------------------------------------- DAG and Merkle */
@@ -339,24 +344,60 @@ enum { Q42_LEVEL_STRUCTURE = 0, Q42_LEVEL_BLOCKS, Q42_LEVEL_LEXICON, Q42_LEVEL_I
 typedef uint32_t q42_verdict;
 enum { Q42_PASS = 0, Q42_FAIL, Q42_INCOMPLETE, Q42_NOT_APPLICABLE, Q42_NOT_CHECKED };
 
-/* What a worker learns from one block; q42_join_block joins them in order of the blocks. */
+/* The result of one check: FMT_OK, or FMT_BAD_FILE with its diagnosis. */
+typedef struct q42_finding {
+    fmt_status status;
+    fmt_diag diag;
+} q42_finding;
+
+/* What a worker learns from one block. */
 typedef struct q42_block_facts {
     uint64_t index;
-    uint32_t n_quins;
-    uint64_t first, last;                   /* objects */
-    uint64_t last_quin_hash;                /* internal: duplicates over block borders */
-    uint8_t quins_digest[Q42_DIGEST_BYTES]; /* when asked: leaf of the DAG */
-    uint8_t first_quin[Q42_QUIN_BYTES], last_quin[Q42_QUIN_BYTES];
-    uint64_t n_duplicates;                  /* quins equal to the one before, in this block */
-    uint64_t n_by_sensitivity[3], n_by_tier[5], n_by_lane[4]; /* for the publication class */
-    fmt_status blocks, fidx, pidx, tail;    /* FMT_OK or FMT_BAD_FILE, each with its own diagnosis */
-    fmt_diag blocks_diag, fidx_diag, pidx_diag, tail_diag;
+    q42_finding decode;     /* blocks.decode: LZ4, count, parity, order, BIDX */
+    bool is_decoded;        /* when false nothing below means anything */
+    uint32_t n_quins;       /* 1..850 */
+    q42_quin first, last;
+    uint64_t n_duplicates;  /* quins that stand in this block before */
+    q42_finding tail;       /* blocks.tail */
+    q42_finding fidx, pidx; /* indexes.fidx_content, indexes.pidx_content; FMT_OK when not wanted or not there */
+    uint8_t quins_digest[Q42_DIGEST_BYTES]; /* leaf of the DAG, when wanted */
 } q42_block_facts;
 
-/* Decodes and checks block `index`: blocks.decode, blocks.tail, indexes.fidx_content, indexes.pidx_content, and the digest of its
- * quins where with_digest. [worker] [no-alloc] */
-void q42_verify_block(const q42_volume *volume, uint64_t index, bool with_digest, uint8_t *room,
+typedef uint32_t q42_want;
+enum { Q42_WANT_DIGEST = 1, Q42_WANT_INDEXES = 2 };
+
+/* Decodes block `index` into room[Q42_BLOCK_BYTES] and checks what is wanted; its quins stay in the room from byte 160 on.
+ * [worker] [no-alloc] */
+void q42_verify_block(const q42_volume *volume, uint64_t index, q42_want wants, uint8_t *room,
                       q42_block_facts *out_facts);
+
+/* What takes all blocks in their order: objects that do not fall, repetitions, the DAG's links, the root. */
+typedef struct q42_chain {
+    const q42_volume *volume;
+    bool has_dag;                      /* otherwise the root is the running one over the payloads */
+    uint64_t n_nodes, n_joined, n_quins, n_duplicates;
+    q42_quin last;                     /* of the block before */
+    uint8_t digest[Q42_DIGEST_BYTES];  /* of the node before, or the running root */
+    q42_finding order, dag, merkle;    /* blocks.decode, dag.chain, merkle.value */
+} q42_chain;
+
+void q42_chain_begin(const q42_volume *volume, q42_chain *out_chain);
+/* The facts of the next block. With digests when has_dag. [one thread at a time] [no-alloc] */
+void q42_chain_join(q42_chain *chain, const q42_block_facts *facts);
+/* Without a DAG, for a root that is not zero: the payload of the next block. Independent of q42_chain_join. */
+void q42_chain_add_payload(q42_chain *chain, uint64_t block);
+/* After all blocks: count of the nodes and the root. */
+void q42_chain_end(q42_chain *chain);
+
+/* Everything about a page but its keys (lexicon.entries), and its keys alone (lexicon.keys); q42_lexicon_check_page is both. */
+fmt_status q42_lexicon_check_form(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
+fmt_status q42_lexicon_check_keys(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
+
+/* Whether the lexicon must hold a term for this id: not for 0 (the default graph), inline values, pointers and what has other bits
+ * above the sixtieth (norm opcodes, identities of triples). */
+static inline bool q42_is_named(uint64_t id) {
+    return id != 0 && id >> 60 == 0;
+}
 
 #ifdef __cplusplus
 }
