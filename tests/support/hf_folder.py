@@ -6,6 +6,7 @@ What a converter to GGUF does is undone: names, the order of the rows of Q and K
 quantised tensor is dequantised (numpy is needed for that). Everything else is the Python standard library.
 """
 import array
+import hashlib
 import json
 import os
 import struct
@@ -121,10 +122,11 @@ def pre_tokenizer(name):
 
     def split(pattern):
         return {'type': 'Split', 'pattern': {'Regex': pattern}, 'behavior': 'Isolated', 'invert': False}
-    if name == 'gpt-2':
+    if name in ('gpt-2', 'mpt'):
         return byte_level(True)
-    first = {'smollm': {'type': 'Digits', 'individual_digits': True}, 'llama-bpe': split(LLAMA3), 'qwen2': split(QWEN2)}[name]
-    return {'type': 'Sequence', 'pretokenizers': [first, byte_level(name == 'smollm')]}
+    digits = {'type': 'Digits', 'individual_digits': True}
+    first = {'llama-bpe': split(LLAMA3), 'qwen2': split(QWEN2)}.get(name, digits)
+    return {'type': 'Sequence', 'pretokenizers': [first, byte_level(first is digits)]}
 
 
 def added_tokens(tokens, kinds):
@@ -310,6 +312,16 @@ def write_weights(folder, tensors, dtype, shards=1):
         write_safetensors(os.path.join(folder, name), part, dtype)
         weight_map.update({tensor[0]: name for tensor in part})
     write_json(folder, 'model.safetensors.index.json', {'metadata': {}, 'weight_map': weight_map})
+
+
+def digest_of(folder):
+    """SHA-256 of all files of weights, one after the other in the order of their names."""
+    digest = hashlib.sha256()
+    for name in sorted(os.listdir(folder)):
+        if name.endswith('.safetensors'):
+            with open(os.path.join(folder, name), 'rb') as f:
+                digest.update(f.read())
+    return digest.hexdigest()
 
 
 def write_json(folder, name, value):
