@@ -144,6 +144,10 @@ static qn_status read_cutting(hf_vocabulary *v, const json_t *const stages[MAX_S
         return hf_refuse(&v->file, QN_UNSUPPORTED, "pre_tokenizer", "is %.40s; this program knows Metaspace for "
                          "SentencePiece vocabularies", count > 1 ? "a sequence" : type_of(stage));
     }
+    if (!is_idle && !json_is_false(json_object_get(stage, "split"))) {
+        return hf_refuse(&v->file, QN_UNSUPPORTED, "pre_tokenizer", "cuts texts at spaces (split is not false), which "
+                         "SentencePiece does not");
+    }
     if (!is_idle) {
         const json_t *scheme = json_object_get(stage, "prepend_scheme");
         *out_has_prefix |= scheme != NULL ? !text_is(scheme, "never")
