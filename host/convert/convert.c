@@ -299,7 +299,9 @@ fmt_status convert_gguf(const convert_request *request, convert_report *out_repo
     const convert_weights weights = {from.source, compare_gguf, is_gguf_intact, is_gguf_file, digest_gguf};
     convert_request with_keys = *request;
     key_image keys;
-    key_image_of_gguf(request->gguf, request->input_path, &keys);
-    with_keys.keys = &keys;
+    if (request->companion_path != NULL) {
+        key_image_of_gguf(request->gguf, request->input_path, &keys);
+        with_keys.keys = &keys;
+    }
     return convert_weights_to_p64(&with_keys, &weights, out_report, diag);
 }
