@@ -63,7 +63,8 @@ static int print_verdict(command_context *c, const char *path, const verify_repo
     }
     char line[512];
     const int n = snprintf(line, sizeof line, "%.300s: ok: %s%s, %llu tensors, %llu bytes, %.2f GB/s\n", path,
-                           report->format, report->companion == COMPANION_BOUND ? " with its companion" : "", (unsigned long long)report->n_tensors, (unsigned long long)report->bytes,
+                           report->format, report->companion == COMPANION_BOUND ? " with its companion" : "",
+                           (unsigned long long)report->n_tensors, (unsigned long long)report->bytes,
                            report->seconds > 0 ? (double)report->bytes / report->seconds * 1e-9 : 0.0);
     return command_write(line, (size_t)n) ? EXIT_DONE : EXIT_IO;
 }

@@ -58,7 +58,7 @@ static void say_integer(companion_maker *m, const char *predicate, uint64_t meta
     add_quin(m, add_term(m, text_of(predicate)), companion_integer(value), metadata);
 }
 
-/* -------------------------------------------------------------------------------------------------------- vocabulary */
+/* ------------------------------------------------------------------------------------------------------- vocabulary */
 
 typedef struct token_walk {
     gguf_array tokens;
@@ -157,7 +157,8 @@ static void say_profile(companion_maker *m) {
     say_integer(m, "q42:pageLog2", 0, r->page_log2 != 0 ? r->page_log2 : DEFAULT_PAGE_LOG2);
     say_integer(m, "q42:convertedUnixMs", 0, r->timestamp_ms);
     say_text(m, "q42:note", 0, text_of("This volume says what the weight container beside it has no place for."));
-    say_text(m, "q42:note", 1, text_of("It belongs to the one container whose metadata checksum and SHA-256 it names."));
+    say_text(m, "q42:note", 1,
+             text_of("It belongs to the one container whose metadata checksum and SHA-256 it names."));
     say_text(m, "q42:note", 2, text_of(describe_weights(r->form)));
 }
 

@@ -19,8 +19,10 @@
 
 static const fmt_rule rule_subject = {"companion-subject", "18", "a companion describes one container"};
 static const fmt_rule rule_words = {"companion-words", "18", "a model helper says it once, in the form of its profile"};
-static const fmt_rule rule_binding = {"companion-binding", "19", "convert the source again, or take the companion away"};
-static const fmt_rule rule_dims = {"companion-disagrees", "19", "container and companion must not contradict each other"};
+static const fmt_rule rule_binding = {"companion-binding", "19",
+                                      "convert the source again, or take the companion away"};
+static const fmt_rule rule_dims = {"companion-disagrees", "19",
+                                   "container and companion must not contradict each other"};
 static const fmt_rule rule_text = {"companion-text", "18", "every predicate and every text must stand in the lexicon"};
 static const fmt_rule rule_size = {"companion-size", "19", "a companion has at most 2^25 statements"};
 static const fmt_rule rule_memory = {"companion-memory", "19", "work memory for the statements is needed"};
@@ -75,7 +77,7 @@ static void forward_note(void *ctx, const fmt_diag *from) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ volume */
+/* ----------------------------------------------------------------------------------------------------------- volume */
 
 static fmt_status find_text(void *ctx, uint64_t hash, fmt_str *out_text, fmt_diag *diag) {
     reading *r = ctx;
@@ -121,7 +123,8 @@ static fmt_status find_subject(reading *r, fmt_diag *diag) {
     q42_scan_begin(&scan, &r->volume, &pattern, r->block);
     while ((status = q42_scan_next(&scan, &quin, diag)) == FMT_OK) {
         if (is_found && quin.subject != r->subject) {
-            return diag_refuse(diag, FMT_BAD_FILE, &rule_subject, (diag_place){0, FMT_NO_INDEX, r->subject, quin.subject},
+            return diag_refuse(diag, FMT_BAD_FILE, &rule_subject,
+                               (diag_place){0, FMT_NO_INDEX, r->subject, quin.subject},
                                "it holds two model helpers, %015" PRIx64 " and %015" PRIx64, r->subject, quin.subject);
         }
         r->subject = quin.subject;
@@ -170,12 +173,13 @@ static fmt_status collect_items(reading *r, fmt_diag *diag) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- words */
+/* ------------------------------------------------------------------------------------------------------------ words */
 
 /* The only object of a predicate with metadata 0; false when there is none, or more. */
 static bool find_object(const reading *r, const char *predicate, uint64_t *out_object) {
     uint64_t count;
-    const companion_item *items = companion_find_items(r->items, r->n_items, q42_hash(predicate, strlen(predicate)), &count);
+    const companion_item *items =
+        companion_find_items(r->items, r->n_items, q42_hash(predicate, strlen(predicate)), &count);
     if (count != 1 || items->metadata != 0) {
         return false;
     }
@@ -189,7 +193,8 @@ static bool has_predicate(const reading *r, const char *predicate) {
 }
 
 static fmt_status refuse_word(const char *predicate, const char *finding, fmt_diag *diag) {
-    return diag_refuse(diag, FMT_BAD_FILE, &rule_words, (diag_place){0, FMT_NO_INDEX, 0, 0}, "%s %s", predicate, finding);
+    return diag_refuse(diag, FMT_BAD_FILE, &rule_words, (diag_place){0, FMT_NO_INDEX, 0, 0}, "%s %s", predicate,
+                       finding);
 }
 
 static fmt_status read_word(reading *r, const char *predicate, char out[COMPANION_WORD_SIZE], fmt_diag *diag) {
@@ -200,8 +205,8 @@ static fmt_status read_word(reading *r, const char *predicate, char out[COMPANIO
     }
     const fmt_status status = find_text(r, object, &text, diag);
     if (status == FMT_OK) { /* longer ones are nobody's; what they are compared with is short */
-        snprintf(out, COMPANION_WORD_SIZE, "%.*s", (int)(text.size < COMPANION_WORD_SIZE ? text.size : COMPANION_WORD_SIZE - 1),
-                 text.data);
+        snprintf(out, COMPANION_WORD_SIZE, "%.*s",
+                 (int)(text.size < COMPANION_WORD_SIZE ? text.size : COMPANION_WORD_SIZE - 1), text.data);
     }
     return status;
 }
@@ -244,7 +249,8 @@ static fmt_status check_profile(reading *r, fmt_diag *diag) {
 static void read_stops(reading *r) {
     static const char predicate[] = "q42:stopTokenId";
     uint64_t count, id;
-    const companion_item *items = companion_find_items(r->items, r->n_items, q42_hash(predicate, sizeof predicate - 1), &count);
+    const companion_item *items =
+        companion_find_items(r->items, r->n_items, q42_hash(predicate, sizeof predicate - 1), &count);
     for (uint64_t i = 0; i < count && r->c->n_stops < COMPANION_MAX_STOPS; i++) {
         if (companion_get_integer(items[i].object, &id) && id < UINT32_MAX) {
             r->c->stops[r->c->n_stops++] = (uint32_t)id;
@@ -252,15 +258,15 @@ static void read_stops(reading *r) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- binding */
+/* ---------------------------------------------------------------------------------------------------------- binding */
 
 static fmt_status check_crc(reading *r, fmt_diag *diag) {
     uint64_t crc = 0;
     const fmt_status status = read_count(r, "lm:p64MetadataCrc", &crc, diag);
     if (status == FMT_OK && crc != r->p64->metadata_crc) {
         return diag_refuse(diag, FMT_BAD_FILE, &rule_binding, (diag_place){0, FMT_NO_INDEX, r->p64->metadata_crc, crc},
-                           "it belongs to another container: lm:p64MetadataCrc is %08" PRIx64 ", that of %.80s is %08x", crc,
-                           r->p64_name, r->p64->metadata_crc);
+                           "it belongs to another container: lm:p64MetadataCrc is %08" PRIx64 ", that of %.80s is %08x",
+                           crc, r->p64_name, r->p64->metadata_crc);
     }
     r->c->metadata_crc = (uint32_t)crc;
     return status;
@@ -306,7 +312,8 @@ static fmt_status bind_and_read(reading *r, fmt_diag *diag) {
     fmt_status status = collect_items(r, diag);
     if (status == FMT_OK && !has_predicate(r, "lm:p64MetadataCrc")) {
         r->c->state = COMPANION_UNBOUND;
-        put_note(r, &note_unbound, "is a model helper, but not bound to a container (no lm:p64MetadataCrc); it is not used");
+        put_note(r, &note_unbound,
+                 "is a model helper, but not bound to a container (no lm:p64MetadataCrc); it is not used");
         return FMT_OK;
     }
     if (status == FMT_OK) {
@@ -357,10 +364,10 @@ bool companion_path_of(const char *p64_path, char out_path[COMPANION_PATH_SIZE])
 
 static fmt_status read_with_room(reading *r, fmt_diag *diag) {
     r->block = malloc(Q42_BLOCK_BYTES);
-    const fmt_status status =
-        r->block != NULL ? read_volume(r, diag)
-                         : diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, Q42_BLOCK_BYTES, 0},
-                                       "there is no memory for a block");
+    const fmt_status status = r->block != NULL ? read_volume(r, diag)
+                                               : diag_refuse(diag, FMT_NO_SPACE, &rule_memory,
+                                                             (diag_place){0, FMT_NO_INDEX, Q42_BLOCK_BYTES, 0},
+                                                             "there is no memory for a block");
     free(r->block);
     free(r->items);
     text_buffer_free(&r->joined);
@@ -370,7 +377,12 @@ static fmt_status read_with_room(reading *r, fmt_diag *diag) {
 /* Everything but the mapping, which *out has already. */
 static qn_status read_span(fmt_span span, const char *p64_path, const p64_file *p64, const companion_options *options,
                            companion *out, error_context *err) {
-    reading r = {.p64_name = name_of(p64_path), .path = options->path, .options = options, .p64 = p64, .c = out, .span = span,
+    reading r = {.p64_name = name_of(p64_path),
+                 .path = options->path,
+                 .options = options,
+                 .p64 = p64,
+                 .c = out,
+                 .span = span,
                  .context = q42_hash(COMPANION_CONTEXT, strlen(COMPANION_CONTEXT))};
     fmt_diag diag = {.rule = ""};
     snprintf(out->keys_name, sizeof out->keys_name, "%.4000s (its keys)", options->path);
@@ -397,7 +409,8 @@ qn_status companion_open(const char *p64_path, const p64_file *p64, const compan
         named.path = beside;
     }
     QN_TRY(mapped_file_open(named.path, &out->file, err), err, "opening the companion volume");
-    QN_TRY(read_span(out->file.span, p64_path, p64, &named, out, err), err, "reading the companion volume of %s", p64_path);
+    QN_TRY(read_span(out->file.span, p64_path, p64, &named, out, err), err, "reading the companion volume of %s",
+           p64_path);
     return mapped_file_check(&out->file, err);
 }
 
@@ -412,7 +425,7 @@ const char *companion_state_name(companion_state state) {
     return names[state];
 }
 
-/* ------------------------------------------------------------------------------------------------------------ digest */
+/* ----------------------------------------------------------------------------------------------------------- digest */
 
 qn_status companion_check_digest(const companion *c, const mapped_file *container, progress_fn *progress,
                                  void *progress_ctx, error_context *err) {
@@ -429,7 +442,8 @@ qn_status companion_check_digest(const companion *c, const mapped_file *containe
         return QN_OK;
     }
     FAIL(err, QN_BAD_FILE,
-         "%s: lm:p64Sha256 is \"%s\", the SHA-256 of %s is %s: one of the two was changed; convert the source again (rule "
+         "%s: lm:p64Sha256 is \"%s\", the SHA-256 of %s is %s: one of the two was changed; convert the source again "
+         "(rule "
          "%s)",
          c->file.path, c->p64_sha256, container->path, hex, rule_digest);
     if (err != NULL) {
@@ -438,7 +452,7 @@ qn_status companion_check_digest(const companion *c, const mapped_file *containe
     return QN_BAD_FILE;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- probe */
+/* ------------------------------------------------------------------------------------------------------------ probe */
 
 static bool is_helper(const mapped_file *file) {
     static const companion_options options = {.mode = FMT_MODE_DEFAULT};
