@@ -233,7 +233,7 @@ static qn_status translate_scores(hf_vocabulary *v, const json_t *merges) {
         if (!find_joined(v, left, right, room, &id)) {
             return refuse_merge(v, rank, "makes a text that is no token");
         }
-        scores[id] = scores[id] > 0.0f ? 0.0f - (float)rank : scores[id]; /* the first one is 0, not -0 */
+        scores[id] = scores[id] > 0.0f ? (float)-(int64_t)rank : scores[id]; /* negated while whole: no -0 */
     }
     score_rest(v, scores, count);
     key_list_floats(v->keys, "tokenizer.ggml.scores", scores, v->n_tokens);
