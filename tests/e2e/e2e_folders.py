@@ -65,6 +65,15 @@ def several_files_of_weights_and_their_index_give_the_golden_ids(t):
 
 
 @test
+def files_that_follow_each_other_give_the_container_of_one_file(t):
+    one = converted(t, folder_of_stories(t), '--no-companion')
+    several = hf_folder.make_folder(stories(), t.path('several'), shards=4)
+    t.exits(0, 'convert', several, '-o', t.path('several.p64'), '--no-companion')
+    with open(one, 'rb') as a, open(t.path('several.p64'), 'rb') as b:
+        t.true(a.read() == b.read(), 'same bytes')
+
+
+@test
 def half_precision_gives_the_golden_ids_of_the_half_precision_gguf(t):
     folder = hf_folder.make_folder(stories('f16'), t.path('half'), dtype='F16')
     check_golden(t, converted(t, folder), ('f16-bos', 'f16-once', 'f16-lily'))
@@ -84,6 +93,18 @@ def tokenisations_are_those_of_the_golden_file_whatever_the_form_of_the_merges(t
         for entry in golden()['tokenize']:
             r = t.exits(0, 'tokenize', path, '--text', entry['text'], '--json')
             t.equal(r.json(), {'tokens': entry['ids']}, repr(entry['text']))
+
+
+@test
+def merges_that_no_scores_can_tell_are_warned_of(t):
+    folder = folder_of_stories(t)
+    t.lacks(t.exits(0, 'convert', folder).err, 'SentencePiece')
+    tokenizer = hf_folder.make_tokenizer(hf_folder.Gguf(stories()))
+    kept = tokenizer['model']['merges']
+    for merges, words in ((kept[:10] + kept[11:], '1 of 253 pieces'), (kept[:7] + kept[8:] + kept[7:8], '1 merges stand apart')):
+        tokenizer['model']['merges'] = merges
+        hf_folder.write_json(folder, 'tokenizer.json', tokenizer)
+        t.has(t.exits(0, 'convert', folder, '--force').err, 'tokenizer.json', 'not those of a SentencePiece vocabulary', words)
 
 
 def folder_of_vocabulary(t, gguf_path):

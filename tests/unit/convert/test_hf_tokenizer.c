@@ -142,7 +142,7 @@ static void pre_tokenizers_are_recognised_by_their_stages(void **state) {
         {IN_FILE, "{'pre_tokenizer': {'type': 'ByteLevel', 'add_prefix_space': true}}", NULL, "key pre_tokenizer cuts"},
         {IN_FILE, "{'pre_tokenizer': {'type': 'ByteLevel', 'use_regex': false}}", NULL, "key pre_tokenizer cuts"},
         {IN_FILE, SPLIT("[a-z]+"), NULL, "key pre_tokenizer cuts"},
-        {IN_FILE, "{'normalizer': {'type': 'Lowercase'}}", NULL, "key normalizer is Lowercase"},
+        {IN_FILE, "{'normalizer': {'type': 'Lowercase'}}", NULL, "key normalizer is \"Lowercase\""},
         {IN_FILE, "{'pre_tokenizer': {'type': 'Sequence', 'pretokenizers': [{}, {}, {}, {}, {}]}}", NULL, "has 5 stages"},
         {IN_FILE, "{'pre_tokenizer': {'type': 'Whitespace'}}", NULL, "key model.byte_fallback is not true"},
         {IN_FILE, "{'pre_tokenizer': 7}", NULL, "key model.byte_fallback is not true"},
@@ -278,8 +278,8 @@ static void a_merge_that_makes_no_token_is_refused_where_scores_are_needed(void 
     static const row rows[] = {
         {IN_MODEL, "{'merges': [['a', 'b'], ['c', 'a']]}", NULL, "key model.merges[1] makes a text that is no token"},
         {IN_FILE, "{'pre_tokenizer': {'type': 'Metaspace', 'split': true}}", NULL, "key pre_tokenizer cuts texts at spaces"},
-        {IN_FILE, "{'pre_tokenizer': {'type': 'Whitespace'}}", NULL, "key pre_tokenizer is Whitespace"},
-        {IN_FILE, "{'normalizer': {'type': 'NFKC'}}", NULL, "key normalizer has stage 0 of type NFKC"},
+        {IN_FILE, "{'pre_tokenizer': {'type': 'Whitespace'}}", NULL, "key pre_tokenizer is \"Whitespace\""},
+        {IN_FILE, "{'normalizer': {'type': 'NFKC'}}", NULL, "key normalizer has stage 0 of type \"NFKC\""},
     };
     (void)state;
     CHECK_PIECES(rows);
