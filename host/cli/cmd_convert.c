@@ -184,7 +184,7 @@ static int fail_conversion(command_context *c, fmt_status status, const fmt_diag
     if (status == FMT_CANCELLED) {
         FAIL(&c->err, QN_CANCELLED, "interrupted; nothing was written");
     } else {
-        error_from_diag(&c->err, status, diag, diag->rule != NULL && strcmp(diag->rule, "file") == 0 ? output : input);
+        companion_fail(&c->err, status, diag, diag->rule != NULL && strcmp(diag->rule, "file") == 0 ? output : input);
     }
     return command_fail(c);
 }

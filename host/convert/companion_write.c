@@ -205,15 +205,26 @@ static fmt_status put_statement(void *ctx, const companion_statement *s, fmt_dia
 }
 
 /* Tokens and merges stand in the container, when it has a tokenizer section. */
-static void say_keys(companion_maker *m) {
-    const key_image *image = m->request->keys;
+static fmt_status say_keys(const key_image *image, companion_put_fn *put, void *ctx, fmt_diag *diag) {
     const bool is_in_container =
         !image->holds_tokenizer && gguf_find_kv(&image->file, COMPANION_TOKENS_KEY) != NULL;
-    for (uint64_t i = 0; i < image->file.n_kv && m->status == FMT_OK; i++) {
+    fmt_status status = FMT_OK;
+    for (uint64_t i = 0; i < image->file.n_kv && status == FMT_OK; i++) {
         const gguf_kv *kv = &image->file.kvs[i];
-        m->status = companion_say_key(kv, (uint32_t)i, is_in_container && companion_is_held_key(kv->key), put_statement,
-                                      m, m->diag);
+        status = companion_say_key(kv, (uint32_t)i, is_in_container && companion_is_held_key(kv->key), put, ctx, diag);
     }
+    return status;
+}
+
+static fmt_status put_nowhere(void *ctx, const companion_statement *s, fmt_diag *diag) {
+    (void)ctx;
+    (void)s;
+    (void)diag;
+    return FMT_OK;
+}
+
+fmt_status companion_check_keys(const key_image *keys, fmt_diag *diag) {
+    return say_keys(keys, put_nowhere, NULL, diag);
 }
 
 fmt_status companion_write(const companion_request *request, const q42_sink *sink, q42_write_report *out_report,
@@ -224,7 +235,9 @@ fmt_status companion_write(const companion_request *request, const q42_sink *sin
     say_profile(&m);
     say_vocabulary(&m);
     say_binding(&m);
-    say_keys(&m);
+    if (m.status == FMT_OK) {
+        m.status = say_keys(request->keys, put_statement, &m, diag);
+    }
     if (m.status == FMT_OK) {
         m.status = small_volume_write(&m.volume, request->timestamp_ms, sink, out_report, diag);
     }

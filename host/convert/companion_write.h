@@ -39,6 +39,9 @@ typedef struct companion_request {
 fmt_status companion_write(const companion_request *request, const q42_sink *sink, q42_write_report *out_report,
                            fmt_diag *diag);
 
+/* Can a companion hold all these keys? Asked before long work; the errors are those of companion_write. */
+fmt_status companion_check_keys(const key_image *keys, fmt_diag *diag);
+
 /* The keys of a GGUF file, borrowed; source_sha256 is left to the caller. Nothing is to be freed. */
 void key_image_of_gguf(const gguf_file *file, const char *path, key_image *out_image);
 

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/atomic_file.h"
-#include "base/span_digest.h"
 #include "common/diag.h"
 #include "convert/key_image.h"
 #include "convert/pair.h"
@@ -139,14 +138,34 @@ static fmt_status check_output(const convert_request *request, const convert_wei
     return FMT_OK;
 }
 
+/* The keys with the digest of their source, which takes a while when the source has to be read for it. */
+static fmt_status find_keys(const convert_request *request, const convert_weights *from, key_image *out_keys,
+                            fmt_diag *diag) {
+    const span_watch watch = {.progress = request->progress, .progress_ctx = request->ctx};
+    *out_keys = *request->keys;
+    const fmt_status status =
+        from->digest != NULL ? from->digest(from->source.ctx, watch, out_keys->source_sha256) : FMT_OK;
+    if (status == FMT_OK) {
+        return check_source(from, diag);
+    }
+    return status == FMT_CANCELLED
+               ? diag_refuse(diag, status, &rule_cancelled, (diag_place){0, FMT_NO_INDEX, 0, 0}, "stopped on request")
+               : diag_refuse(diag, status, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0}, "libcrypto gives no SHA-256");
+}
+
 /* Into place, alone or with the companion. */
-static fmt_status commit(const convert_request *request, const p64_plan *plan, atomic_file *file, convert_report *report,
-                         fmt_diag *diag) {
+static fmt_status commit(const convert_request *request, const convert_weights *from, const p64_plan *plan,
+                         atomic_file *file, convert_report *report, fmt_diag *diag) {
     q42_write_report written = {0};
+    key_image keys;
     if (request->companion_path == NULL || request->keys == NULL) {
         return atomic_file_commit(file, diag);
     }
-    const pair_request pair = {.keys = request->keys,
+    fmt_status status = find_keys(request, from, &keys, diag);
+    if (status != FMT_OK) {
+        return status;
+    }
+    const pair_request pair = {.keys = &keys,
                                .p64_path = request->output_path,
                                .companion_path = request->companion_path,
                                .metadata_crc = plan->metadata_crc,
@@ -157,7 +176,7 @@ static fmt_status commit(const convert_request *request, const p64_plan *plan, a
                                .is_checked = request->is_checked,
                                .progress = request->progress,
                                .progress_ctx = request->ctx};
-    const fmt_status status = pair_commit(&pair, file, &written, diag);
+    status = pair_commit(&pair, file, &written, diag);
     report->companion_bytes = written.bytes;
     report->companion_statements = written.n_quins;
     return status;
@@ -179,7 +198,7 @@ static fmt_status make_file(const convert_request *request, const convert_weight
         status = check_source(from, diag);
     }
     if (status == FMT_OK) {
-        status = commit(request, plan, &file, report, diag);
+        status = commit(request, from, plan, &file, report, diag);
     }
     atomic_file_abort(&file);
     return status;
@@ -211,6 +230,9 @@ fmt_status convert_weights_to_p64(const convert_request *request, const convert_
     fmt_status status = check_output(request, from, diag);
     if (status == FMT_OK && request->companion_path != NULL) {
         status = pair_check_target(request->companion_path, request->output_path, request->is_forced, diag);
+    }
+    if (status == FMT_OK && request->companion_path != NULL && request->keys != NULL) {
+        status = companion_check_keys(request->keys, diag);
     }
     if (status == FMT_OK) {
         status = p64_plan_memory(&from->source, &request->options, &bytes, diag);
@@ -254,36 +276,30 @@ static bool is_gguf_file(void *ctx, uint64_t device, uint64_t inode) {
 }
 
 static void release_source(void *ctx, uint64_t offset, uint64_t size) {
-    const mapped_file *mapping = ctx;
-    if (mapping != NULL) {
-        mapped_file_dont_need(mapping, offset, size);
+    const gguf_source *s = ctx;
+    if (s->mapping != NULL) {
+        mapped_file_dont_need(s->mapping, offset, size);
     }
 }
 
-static fmt_status find_keys(const convert_request *request, key_image *out_keys, fmt_diag *diag) {
-    const span_watch watch = {.progress = request->progress, .progress_ctx = request->ctx, .release = release_source,
-                              .release_ctx = (void *)(uintptr_t)request->mapping};
-    key_image_of_gguf(request->gguf, request->input_path, out_keys);
-    const fmt_status status = span_digest(request->gguf->span, &watch, out_keys->source_sha256);
-    if (status == FMT_OK) {
-        return FMT_OK;
-    }
-    return status == FMT_CANCELLED
-               ? diag_refuse(diag, status, &rule_cancelled, (diag_place){0, FMT_NO_INDEX, 0, 0}, "stopped on request")
-               : diag_refuse(diag, status, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0}, "libcrypto gives no SHA-256");
+static fmt_status digest_gguf(void *ctx, span_watch watch, uint8_t out[SHA256_BYTES]) {
+    const gguf_source *s = ctx;
+    watch.release = release_source;
+    watch.release_ctx = ctx;
+    return span_digest(s->file->span, &watch, out);
 }
 
 fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag) {
     gguf_source from;
-    fmt_status status = gguf_source_init(&from, request->gguf, diag);
+    const fmt_status status = gguf_source_init(&from, request->gguf, diag);
     if (status != FMT_OK) {
         return status;
     }
     from.mapping = request->mapping;
-    const convert_weights weights = {from.source, compare_gguf, is_gguf_intact, is_gguf_file};
+    const convert_weights weights = {from.source, compare_gguf, is_gguf_intact, is_gguf_file, digest_gguf};
     convert_request with_keys = *request;
     key_image keys;
+    key_image_of_gguf(request->gguf, request->input_path, &keys);
     with_keys.keys = &keys;
-    status = request->companion_path != NULL ? find_keys(request, &keys, diag) : FMT_OK;
-    return status == FMT_OK ? convert_weights_to_p64(&with_keys, &weights, out_report, diag) : status;
+    return convert_weights_to_p64(&with_keys, &weights, out_report, diag);
 }

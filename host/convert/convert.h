@@ -20,6 +20,7 @@
 #include <quoin/p64.h>
 
 #include "base/mapped_file.h"
+#include "base/span_digest.h"
 
 /* ------------------------------------------------------------------------------------------------------ gguf_source */
 
@@ -127,6 +128,8 @@ typedef struct convert_weights {
                           fmt_diag *diag);
     bool (*is_intact)(void *ctx); /* no part of it was cut or unreadable while it was used */
     bool (*is_own_file)(void *ctx, uint64_t device, uint64_t inode); /* is this one of the files that it is read from? */
+    /* SHA-256 of the source, for the companion; null when request->keys has it already. As span_digest. */
+    fmt_status (*digest)(void *ctx, span_watch watch, uint8_t out[SHA256_BYTES]);
 } convert_weights;
 
 /* What convert_gguf does, for any weights. */

@@ -35,9 +35,13 @@ fmt_status pair_check_target(const char *companion_path, const char *p64_path, b
                              "a file stands there that is no companion volume, and is not replaced, not even by --force; name "
                              "another place with --companion", diag);
     }
-    return state == COMPANION_ABSENT || is_forced
-               ? FMT_OK
-               : refuse_target(companion_path, "the companion volume exists; use --force to replace it", diag);
+    if (state != COMPANION_ABSENT && !is_forced) {
+        return refuse_target(companion_path, "the companion volume exists; use --force to replace it", diag);
+    }
+    atomic_file unused;
+    const fmt_status status = atomic_file_create(&unused, companion_path, is_forced, 0, diag);
+    atomic_file_abort(&unused);
+    return status;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
@@ -64,12 +68,8 @@ static fmt_status hash_container(const pair_request *request, atomic_file *conta
     return status;
 }
 
-typedef struct file_end {
-    atomic_file *file;
-} file_end;
-
 static fmt_status append_bytes(void *ctx, const void *data, uint64_t size, fmt_diag *diag) {
-    atomic_file *file = ((file_end *)ctx)->file;
+    atomic_file *file = ctx;
     return atomic_file_write(file, file->end, data, size, diag);
 }
 
@@ -83,8 +83,7 @@ static fmt_status write_volume(const pair_request *request, const uint8_t digest
                                     .form = request->form,
                                     .page_log2 = request->page_log2,
                                     .timestamp_ms = request->timestamp_ms};
-    file_end end = {file};
-    const q42_sink sink = {&end, append_bytes};
+    const q42_sink sink = {file, append_bytes};
     return companion_write(&what, &sink, out_report, diag);
 }
 

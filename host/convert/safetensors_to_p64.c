@@ -151,6 +151,6 @@ fmt_status convert_safetensors(const convert_request *request, const hf_folder *
     convert_request raw = *request;
     raw.options.is_raw = true;
     safetensors_source_init(&from, folder);
-    const convert_weights weights = {from.source, compare, is_intact, is_own_file};
+    const convert_weights weights = {from.source, compare, is_intact, is_own_file, NULL};
     return convert_weights_to_p64(&raw, &weights, out_report, diag);
 }

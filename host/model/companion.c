@@ -43,21 +43,17 @@ typedef struct reading {
     uint64_t n_items, room;
     text_buffer joined; /* a text whose parts lie apart */
     uint8_t *block;     /* [Q42_BLOCK_BYTES] */
-    error_context *err;
 } reading;
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-/* Findings about statements have no byte: the key or predicate says where. */
-static qn_status refuse_diag(const reading *r, fmt_status status, const fmt_diag *diag) {
-    const qn_status code = error_from_diag(r->err, status, diag, r->path);
-    const bool has_no_byte = strncmp(diag->rule, "companion-", 10) == 0 || strncmp(diag->rule, "convert-", 8) == 0;
-    if (r->err == NULL || !has_no_byte) {
-        return code;
+qn_status companion_fail(error_context *err, fmt_status status, const fmt_diag *diag, const char *path) {
+    const qn_status code = error_from_diag(err, status, diag, path);
+    if (err != NULL && (strncmp(diag->rule, "companion-", 10) == 0 || strncmp(diag->rule, "convert-", 8) == 0)) {
+        FAIL(err, code, "%s: %s (rule %s)", path, diag->text, diag->rule);
+        err->rule = diag->rule;
+        err->offset = 0;
     }
-    FAIL(r->err, code, "%s: %s (rule %s)", r->path, diag->text, diag->rule);
-    r->err->rule = diag->rule;
-    r->err->offset = 0;
     return code;
 }
 
@@ -65,6 +61,16 @@ static void put_note(const reading *r, const fmt_rule *rule, const char *finding
     fmt_diag note;
     if (r->options->note != NULL) {
         diag_refuse(&note, FMT_OK, rule, (diag_place){0, FMT_NO_INDEX, 0, 0}, "%.120s %s", r->path, finding);
+        r->options->note(r->options->note_ctx, &note);
+    }
+}
+
+/* A note of the volume's reader: the listener expects findings about the container, so the text names the volume. */
+static void forward_note(void *ctx, const fmt_diag *from) {
+    const reading *r = ctx;
+    fmt_diag note = *from;
+    snprintf(note.text, sizeof note.text, "%.120s: %.190s", r->path, from->text);
+    if (r->options->note != NULL) {
         r->options->note(r->options->note_ctx, &note);
     }
 }
@@ -322,7 +328,7 @@ static fmt_status bind_and_read(reading *r, fmt_diag *diag) {
 }
 
 static fmt_status read_volume(reading *r, fmt_diag *diag) {
-    fmt_status status = q42_open(r->span, r->options->mode, &r->volume, r->options->note, r->options->note_ctx, diag);
+    fmt_status status = q42_open(r->span, r->options->mode, &r->volume, forward_note, r, diag);
     if (status == FMT_OK) {
         status = check_lexicon(r, diag);
     }
@@ -365,11 +371,11 @@ static fmt_status read_with_room(reading *r, fmt_diag *diag) {
 static qn_status read_span(fmt_span span, const char *p64_path, const p64_file *p64, const companion_options *options,
                            companion *out, error_context *err) {
     reading r = {.p64_name = name_of(p64_path), .path = options->path, .options = options, .p64 = p64, .c = out, .span = span,
-                 .context = q42_hash(COMPANION_CONTEXT, strlen(COMPANION_CONTEXT)), .err = err};
+                 .context = q42_hash(COMPANION_CONTEXT, strlen(COMPANION_CONTEXT))};
     fmt_diag diag = {.rule = ""};
     snprintf(out->keys_name, sizeof out->keys_name, "%.4000s (its keys)", options->path);
     const fmt_status status = read_with_room(&r, &diag);
-    return status == FMT_OK ? QN_OK : refuse_diag(&r, status, &diag);
+    return status == FMT_OK ? QN_OK : companion_fail(err, status, &diag, options->path);
 }
 
 qn_status companion_read(fmt_span volume, const char *p64_path, const p64_file *p64, const companion_options *options,

@@ -84,6 +84,9 @@ void companion_close(companion *c);
 /* "none", "foreign", "unbound", "bound". Static. */
 const char *companion_state_name(companion_state state);
 
+/* The error of a diagnosis about statements or keys, which have no byte: "PATH: TEXT (rule RULE)"; otherwise as error_from_diag. */
+qn_status companion_fail(error_context *err, fmt_status status, const fmt_diag *diag, const char *path);
+
 /* What stands at this path, for whoever wants to write there: absent, foreign (a volume or any other file), or a model
  * helper (unbound). QN_IO, QN_DENIED: it cannot be looked at. */
 qn_status companion_probe(const char *path, companion_state *out_state, error_context *err);

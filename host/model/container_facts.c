@@ -6,6 +6,8 @@
 
 #include "common/diag.h"
 
+#define ARCH_GEMMA4 5
+#define ARCH_HYBRID 11
 #define DEFAULT_ROPE_BASE 10000.0f
 #define DEFAULT_BOS 1
 #define DEFAULT_EOS 2
@@ -166,9 +168,9 @@ static void find_arch_facts(const gguf_file *file, p64_hparams *hp) {
     const bool has_layer_embeddings = has_tensor(file, "per_layer_token_embd.weight");
     const bool is_hybrid = has_tensor(file, "blk.0.ssm_in.weight") && has_tensor(file, "blk.0.ssm_conv1d.weight");
     if (is_open && has_layer_embeddings) {
-        hp->architecture = 5;
+        hp->architecture = ARCH_GEMMA4;
     } else if (is_open && is_hybrid) {
-        hp->architecture = 11;
+        hp->architecture = ARCH_HYBRID;
     }
     hp->arch_flags = (has_layer_embeddings ? 1u : 0) | (hp->sliding_window != 0 ? 2u : 0) |
                      (hp->shared_kv_layers != 0 ? 4u : 0) | (has_tensor(file, "blk.0.attn_q_norm.weight") ? 8u : 0) |
@@ -295,7 +297,7 @@ static fmt_status compare_float(const char *field, float stored, float derived, 
 
 /* An id that was found by looking at tensors stands beside a name that has none. */
 static bool is_arch_from_tensors(uint32_t stored, uint32_t derived) {
-    return (derived == P64_ARCH_UNKNOWN || derived == P64_ARCH_OTHER) && stored != P64_ARCH_LLAMA;
+    return (derived == P64_ARCH_UNKNOWN || derived == P64_ARCH_OTHER) && (stored == ARCH_GEMMA4 || stored == ARCH_HYBRID);
 }
 
 static fmt_status compare_hparams(const p64_hparams *stored, const gguf_file *keys, fmt_diag *diag) {
