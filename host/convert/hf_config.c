@@ -38,6 +38,7 @@ qn_status hf_find_arch(const hf_folder *folder, const char **out_arch, error_con
     if (first == NULL && type.size == 0) {
         return hf_refuse(&config, QN_BAD_FILE, "architectures", "is missing, and so is model_type");
     }
+    char quoted[HF_QUOTE_SIZE];
     const char *name = json_is_string(first) ? json_string_value(first) : type.data;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(name, json_is_string(first) ? known[i].class_name : known[i].model_type) == 0) {
@@ -46,9 +47,9 @@ qn_status hf_find_arch(const hf_folder *folder, const char **out_arch, error_con
         }
     }
     return hf_refuse(&config, QN_UNSUPPORTED, json_is_string(first) ? "architectures" : "model_type",
-                     "is \"%.100s\"; supported are the causal language models of Llama, Mistral, Qwen2, Qwen3, Gemma 3 "
+                     "is %s; supported are the causal language models of Llama, Mistral, Qwen2, Qwen3, Gemma 3 "
                      "and Phi-3",
-                     name);
+                     hf_quote(quoted, (fmt_str){name, strlen(name)}));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- sizes */
@@ -104,10 +105,10 @@ static void translate_sizes(hf_model *m) {
 static void translate_embedding(hf_model *m) {
     static const char *const names[] = {"model.embed_tokens.weight", "language_model.model.embed_tokens.weight",
                                         "model.language_model.embed_tokens.weight"};
-    const hf_tensor *table = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && table == NULL; i++) {
-        table = hf_find_tensor(m->folder, names[i]);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && m->table == NULL; i++) {
+        m->table = hf_find_tensor(m->folder, names[i]);
     }
+    const hf_tensor *table = m->table;
     if (table == NULL || table->entry->rank != 2 || table->entry->shape[0] > MAX_VOCABULARY) {
         hf_refuse(&m->text, QN_BAD_FILE, "vocab_size", "cannot be compared: the weights hold no matrix "
                   "model.embed_tokens.weight; are all files of the model there?");
@@ -126,14 +127,26 @@ static void translate_embedding(hf_model *m) {
     key_list_uint(m->keys, "general.file_type", file_type);
 }
 
+/* Do both hold the same bytes? */
+static bool are_equal(const hf_folder *folder, const hf_tensor *a, const hf_tensor *b) {
+    const uint8_t *left = folder->shards[a->shard].file.span.data + a->entry->at;
+    const uint8_t *right = folder->shards[b->shard].file.span.data + b->entry->at;
+    return a->entry->dtype == b->entry->dtype && a->entry->size == b->entry->size &&
+           memcmp(left, right, (size_t)a->entry->size) == 0;
+}
+
 /* The output matrix is the embedding, or is there. */
 static void check_output(hf_model *m, const hf_object *config) {
     hf_object top = *config;
     const bool is_told = hf_get(&m->text, "tie_word_embeddings") != NULL || hf_get(&top, "tie_word_embeddings") != NULL;
     const bool is_tied = hf_bool(&m->text, "tie_word_embeddings", hf_bool(&top, "tie_word_embeddings", true));
-    const bool is_there = hf_find_tensor(m->folder, "lm_head.weight") != NULL ||
-                          hf_find_tensor(m->folder, "language_model.lm_head.weight") != NULL;
-    if (is_told && !is_tied && !is_there) {
+    const hf_tensor *plain = hf_find_tensor(m->folder, "lm_head.weight");
+    const hf_tensor *head = plain != NULL ? plain : hf_find_tensor(m->folder, "language_model.lm_head.weight");
+    if (is_told && is_tied && head != NULL && m->table != NULL && !are_equal(m->folder, head, m->table)) {
+        hf_refuse(&m->text, QN_BAD_FILE, "tie_word_embeddings",
+                  "is true, but the weights hold another matrix %s than the embedding", head->entry->name.data);
+    }
+    if (is_told && !is_tied && head == NULL) {
         hf_refuse(&m->text, QN_BAD_FILE, "tie_word_embeddings",
                   "is false, but the weights hold no lm_head.weight; are all files of the model there?");
     }
@@ -144,12 +157,13 @@ static void check_output(hf_model *m, const hf_object *config) {
 static void refuse_unknown_parts(hf_model *m) {
     static const char *const counts[] = {"num_experts", "num_local_experts", "n_routed_experts"};
     hf_object *o = &m->text;
+    char quoted[HF_QUOTE_SIZE];
     const bool is_gemma = is_arch(m, "gemma3");
     const fmt_str act = hf_string(o, is_gemma ? "hidden_activation" : "hidden_act");
     const char *wanted = is_gemma ? "gelu_pytorch_tanh" : "silu";
     if (act.size > 0 && !hf_equals(act, wanted)) {
         hf_refuse(o, QN_UNSUPPORTED, is_gemma ? "hidden_activation" : "hidden_act",
-                  "is \"%.60s\"; this program computes \"%s\" here", act.data, wanted);
+                  "is %s; this program computes \"%s\" here", hf_quote(quoted, act), wanted);
     }
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (hf_uint(o, counts[i], 0, UINT32_MAX - 1, 0) > 1) {
@@ -159,8 +173,8 @@ static void refuse_unknown_parts(hf_model *m) {
     if (hf_get(o, "quantization_config") != NULL) {
         hf_object q = hf_member(o, "quantization_config");
         const fmt_str method = hf_string(&q, "quant_method");
-        hf_refuse(o, QN_UNSUPPORTED, "quantization_config", "names method \"%.60s\"; convert the model that was not "
-                  "quantised, or its GGUF", method.data);
+        hf_refuse(o, QN_UNSUPPORTED, "quantization_config", "names method %s; convert the model that was not "
+                  "quantised, or its GGUF", hf_quote(quoted, method));
     }
 }
 

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "base/mapped_file.h"
+#include "common/diag.h"
+
+_Static_assert(HF_QUOTE_SIZE == DIAG_QUOTE_SIZE, "room for a quoted text");
 
 #define VALUE_SIZE 64 /* of a value in a message */
 
@@ -23,14 +26,16 @@ static qn_status check_size(const mapped_file *file, uint64_t limit, error_conte
 
 static qn_status parse(const mapped_file *file, json_t **out_root, error_context *err) {
     json_error_t error = {.text = ""};
+    char words[HF_QUOTE_SIZE];
     json_t *root = json_loadb((const char *)file->span.data, (size_t)file->span.size,
                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (root == NULL && json_error_code(&error) == json_error_out_of_memory) {
         return FAIL(err, QN_NO_HOST_MEM, "%s: out of memory after %d bytes of JSON", file->path, error.position);
     }
     if (root == NULL) {
-        return FAIL(err, QN_BAD_FILE, "%s: line %d, column %d: %s; the file must hold one JSON object", file->path,
-                    error.line, error.column, error.text);
+        return FAIL(err, QN_BAD_FILE, "%s: line %d, column %d: the JSON parser stops with %s; the file must hold one "
+                    "JSON object", file->path, error.line, error.column,
+                    hf_quote(words, (fmt_str){error.text, strlen(error.text)}));
     }
     if (!json_is_object(root)) {
         json_decref(root);
@@ -117,6 +122,10 @@ const json_t *hf_get(const hf_object *o, const char *key) {
 
 bool hf_equals(fmt_str text, const char *word) {
     return text.size == strlen(word) && memcmp(text.data, word, (size_t)text.size) == 0;
+}
+
+const char *hf_quote(char room[HF_QUOTE_SIZE], fmt_str text) {
+    return diag_quote(room, text);
 }
 
 qn_status hf_refuse(hf_object *o, qn_status status, const char *key, const char *format, ...) {

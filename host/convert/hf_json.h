@@ -74,6 +74,10 @@ const json_t *hf_array(hf_object *o, const char *key);
 
 bool hf_equals(fmt_str text, const char *word);
 
+/* Text of a file made safe to print, with quotes: diag_quote. `room` is the caller's. */
+#define HF_QUOTE_SIZE 120
+const char *hf_quote(char room[HF_QUOTE_SIZE], fmt_str text);
+
 /* Fails once: the text says what is wrong with `key`. Returns the object's status. */
 qn_status hf_refuse(hf_object *o, qn_status status, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

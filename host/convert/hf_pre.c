@@ -36,9 +36,10 @@ static size_t list_stages(const json_t *part, const char *sequence_key, const js
     return count;
 }
 
-static const char *type_of(const json_t *stage) {
-    const char *type = json_string_value(json_object_get(stage, "type"));
-    return type == NULL ? "without a type" : type;
+static const char *type_of(const json_t *stage, char quoted[HF_QUOTE_SIZE]) {
+    const json_t *type = json_object_get(stage, "type");
+    return json_is_string(type) ? hf_quote(quoted, (fmt_str){json_string_value(type), json_string_length(type)})
+                                : "without a type";
 }
 
 /* ------------------------------------------------------------------------------------------------------- byte level */
@@ -96,12 +97,13 @@ static const char *name_stages(const json_t *const stages[MAX_STAGES], size_t co
 
 static qn_status translate_byte_level(hf_vocabulary *v, const json_t *const stages[MAX_STAGES], size_t count) {
     const json_t *normalizers[MAX_STAGES] = {NULL};
+    char quoted[HF_QUOTE_SIZE];
     const size_t n_normalizers = list_stages(hf_get(&v->file, "normalizer"), "normalizers", normalizers);
     const bool takes_whole_words = hf_bool(&v->model, "ignore_merges", false);
     const char *name = name_stages(stages, count, takes_whole_words);
     if (n_normalizers > 1 || (n_normalizers == 1 && !is_type(normalizers[0], "NFC"))) {
-        return hf_refuse(&v->file, QN_UNSUPPORTED, "normalizer", "is %.40s; this program knows none and NFC for "
-                         "byte-level tokenizers", n_normalizers > 1 ? "a sequence" : type_of(normalizers[0]));
+        return hf_refuse(&v->file, QN_UNSUPPORTED, "normalizer", "is %s; this program knows none and NFC for "
+                         "byte-level tokenizers", n_normalizers > 1 ? "a sequence" : type_of(normalizers[0], quoted));
     }
     if (v->model.status == QN_OK && name == NULL) {
         return hf_refuse(&v->file, QN_UNSUPPORTED, "pre_tokenizer", "cuts texts by a rule that this program does not know "
@@ -117,6 +119,7 @@ static qn_status translate_byte_level(hf_vocabulary *v, const json_t *const stag
 /* Puts a space in front of a text? Spaces become U+2581 here or in the pre-tokenizer. */
 static qn_status read_normalizers(hf_vocabulary *v, bool *out_has_prefix) {
     const json_t *stages[MAX_STAGES] = {NULL};
+    char quoted[HF_QUOTE_SIZE];
     const size_t count = list_stages(hf_get(&v->file, "normalizer"), "normalizers", stages);
     for (size_t i = 0; i < count; i++) {
         const json_t *stage = i < MAX_STAGES ? stages[i] : NULL;
@@ -124,8 +127,8 @@ static qn_status read_normalizers(hf_vocabulary *v, bool *out_has_prefix) {
         const bool is_space = is_type(stage, "Replace") && text_is(json_object_get(stage, "content"), META) &&
                               text_is(json_object_get(json_object_get(stage, "pattern"), "String"), " ");
         if (!is_prefix && !is_space) {
-            return hf_refuse(&v->file, QN_UNSUPPORTED, "normalizer", "has stage %zu of type %.40s; this program knows "
-                             "only the two that turn spaces into U+2581", i, type_of(stage));
+            return hf_refuse(&v->file, QN_UNSUPPORTED, "normalizer", "has stage %zu of type %s; this program knows only "
+                             "the two that turn spaces into U+2581", i, type_of(stage, quoted));
         }
         *out_has_prefix |= is_prefix;
     }
@@ -138,11 +141,12 @@ static qn_status read_cutting(hf_vocabulary *v, const json_t *const stages[MAX_S
         return QN_OK;
     }
     const json_t *stage = stages[0];
+    char quoted[HF_QUOTE_SIZE];
     /* Cutting at spaces finds none: the normalizer has replaced them. */
     const bool is_idle = is_type(stage, "Split") && text_is(json_object_get(json_object_get(stage, "pattern"), "String"), " ");
     if (count > 1 || (!is_idle && !is_type(stage, "Metaspace"))) {
-        return hf_refuse(&v->file, QN_UNSUPPORTED, "pre_tokenizer", "is %.40s; this program knows Metaspace for "
-                         "SentencePiece vocabularies", count > 1 ? "a sequence" : type_of(stage));
+        return hf_refuse(&v->file, QN_UNSUPPORTED, "pre_tokenizer", "is %s; this program knows Metaspace for "
+                         "SentencePiece vocabularies", count > 1 ? "a sequence" : type_of(stage, quoted));
     }
     if (!is_idle && !json_is_false(json_object_get(stage, "split"))) {
         return hf_refuse(&v->file, QN_UNSUPPORTED, "pre_tokenizer", "cuts texts at spaces (split is not false), which "

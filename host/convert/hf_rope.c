@@ -170,8 +170,9 @@ static void translate_scaling(hf_model *m, hf_object *scaling, uint32_t n_rot) {
     } else if ((hf_equals(type, "longrope") || hf_equals(type, "su")) && is_phi) {
         translate_longrope(m, scaling, n_rot);
     } else {
-        hf_refuse(scaling, QN_UNSUPPORTED, "rope_type", "is \"%.40s\", which this program does not run for a %s model",
-                  type.data, m->arch);
+        char quoted[HF_QUOTE_SIZE];
+        hf_refuse(scaling, QN_UNSUPPORTED, "rope_type", "is %s, which this program does not run for a %s model",
+                  hf_quote(quoted, type), m->arch);
     }
 }
 

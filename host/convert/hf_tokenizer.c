@@ -7,13 +7,11 @@
 
 #include "text/tokenizer.h"
 
-#define MAX_MERGE_SIZE 65536u /* bytes of both sides */
 #define FILLER_SIZE 16        /* "[PAD262143]" */
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* A JSON integer that is an id of this vocabulary. */
-static bool read_id(const hf_vocabulary *v, const json_t *value, uint32_t *out) {
+bool hf_read_id(const hf_vocabulary *v, const json_t *value, uint32_t *out) {
     if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) >= v->n_tokens) {
         return false;
     }
@@ -40,18 +38,19 @@ static bool looks_special(fmt_str text) {
 }
 
 static qn_status put_vocab(hf_vocabulary *v) {
+    char quoted[2][HF_QUOTE_SIZE];
     const char *text;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)v->vocab, text, value) {
         const fmt_str token = {text, strlen(text)};
         uint32_t id;
-        if (!read_id(v, value, &id)) {
-            return hf_refuse(&v->model, QN_BAD_FILE, "vocab", "gives \"%.60s\" no id from 0 to %u, which the model has "
-                             "rows for", text, v->n_tokens - 1);
+        if (!hf_read_id(v, value, &id)) {
+            return hf_refuse(&v->model, QN_BAD_FILE, "vocab", "gives %s no id from 0 to %u, which the model has "
+                             "rows for", hf_quote(quoted[0], token), v->n_tokens - 1);
         }
         if (v->tokens[id].data != NULL) {
-            return hf_refuse(&v->model, QN_BAD_FILE, "vocab", "gives the id %u to \"%.60s\" and to \"%.60s\"", id,
-                             v->tokens[id].data, text);
+            return hf_refuse(&v->model, QN_BAD_FILE, "vocab", "gives the id %u to %s and to %s", id,
+                             hf_quote(quoted[0], v->tokens[id]), hf_quote(quoted[1], token));
         }
         v->tokens[id] = token;
         v->kinds[id] = !v->is_byte_level && is_byte_token(token) ? TOKEN_KIND_BYTE : TOKEN_KIND_NORMAL;
@@ -61,18 +60,19 @@ static qn_status put_vocab(hf_vocabulary *v) {
 
 static qn_status put_added_token(hf_vocabulary *v, size_t index, const json_t *entry) {
     hf_object o = {.members = json_is_object(entry) ? entry : NULL, .path = v->file.path, .err = v->file.err};
+    char quoted[2][HF_QUOTE_SIZE];
     snprintf(o.where, sizeof o.where, "added_tokens[%zu].", index);
     const fmt_str content = hf_string(&o, "content");
     const bool is_special = hf_bool(&o, "special", false);
     uint32_t id = 0;
-    if (o.status == QN_OK && (content.size == 0 || !read_id(v, json_object_get(entry, "id"), &id))) {
+    if (o.status == QN_OK && (content.size == 0 || !hf_read_id(v, json_object_get(entry, "id"), &id))) {
         hf_refuse(&o, QN_BAD_FILE, "id", "or content is not what it must be: an id from 0 to %u, and a text",
                   v->n_tokens - 1);
     }
     if (o.status == QN_OK && v->tokens[id].data != NULL &&
         (v->tokens[id].size != content.size || memcmp(v->tokens[id].data, content.data, content.size) != 0)) {
-        hf_refuse(&o, QN_BAD_FILE, "content", "is \"%.60s\", but id %u is \"%.60s\" already", content.data, id,
-                  v->tokens[id].data);
+        hf_refuse(&o, QN_BAD_FILE, "content", "is %s, but id %u is %s already", hf_quote(quoted[0], content), id,
+                  hf_quote(quoted[1], v->tokens[id]));
     }
     if (o.status == QN_OK) {
         v->tokens[id] = content;
@@ -110,7 +110,7 @@ static qn_status fill_holes(hf_vocabulary *v) {
 static void mark_unknown(hf_vocabulary *v) {
     const fmt_str name = hf_string(&v->model, "unk_token");
     uint32_t id;
-    if (!v->is_byte_level && name.size > 0 && read_id(v, json_object_get(v->vocab, name.data), &id)) {
+    if (!v->is_byte_level && name.size > 0 && hf_read_id(v, json_object_get(v->vocab, name.data), &id)) {
         v->kinds[id] = TOKEN_KIND_UNKNOWN;
     }
 }
@@ -132,8 +132,7 @@ static qn_status translate_tokens(hf_vocabulary *v) {
 
 /* ----------------------------------------------------------------------------------------------------------- merges */
 
-/* One merge, in either form: "left right", or ["left", "right"]. False when it is none. */
-static bool read_merge(const json_t *value, fmt_str *left, fmt_str *right) {
+bool hf_read_merge(const json_t *value, fmt_str *left, fmt_str *right) {
     if (json_is_array(value)) {
         const json_t *a = json_array_get(value, 0), *b = json_array_get(value, 1);
         *left = (fmt_str){json_string_value(a), json_string_length(a)};
@@ -152,7 +151,7 @@ static bool read_merge(const json_t *value, fmt_str *left, fmt_str *right) {
     return true;
 }
 
-static qn_status refuse_merge(hf_vocabulary *v, size_t rank, const char *what) {
+qn_status hf_refuse_merge(hf_vocabulary *v, size_t rank, const char *what) {
     char key[48];
     snprintf(key, sizeof key, "merges[%zu]", rank);
     return hf_refuse(&v->model, QN_BAD_FILE, key, "%s", what);
@@ -168,8 +167,8 @@ static qn_status translate_merges(hf_vocabulary *v, const json_t *merges) {
     uint64_t bytes = 0;
     fmt_str left, right;
     for (size_t rank = 0; rank < count; rank++) {
-        if (!read_merge(json_array_get(merges, rank), &left, &right) || has_space(left) || has_space(right)) {
-            return refuse_merge(v, rank, "is no merge: two texts that have bytes and no space");
+        if (!hf_read_merge(json_array_get(merges, rank), &left, &right) || has_space(left) || has_space(right)) {
+            return hf_refuse_merge(v, rank, "is no merge: two texts that have bytes and no space");
         }
         bytes += left.size + right.size + 1;
     }
@@ -179,7 +178,7 @@ static qn_status translate_merges(hf_vocabulary *v, const json_t *merges) {
         return FAIL(v->file.err, QN_NO_HOST_MEM, "out of memory for %zu merges", count);
     }
     for (size_t rank = 0; rank < count; rank++) {
-        read_merge(json_array_get(merges, rank), &left, &right);
+        hf_read_merge(json_array_get(merges, rank), &left, &right);
         texts[rank] = (fmt_str){room, left.size + right.size + 1};
         memcpy(room, left.data, (size_t)left.size);
         room[left.size] = ' ';
@@ -190,71 +189,23 @@ static qn_status translate_merges(hf_vocabulary *v, const json_t *merges) {
     return QN_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- scores */
-
-/* The id that a merge makes; false when it is no token. `room` has MAX_MERGE_SIZE + 1 bytes. */
-static bool find_joined(const hf_vocabulary *v, fmt_str left, fmt_str right, char *room, uint32_t *out) {
-    if (left.size + right.size > MAX_MERGE_SIZE) {
-        return false;
-    }
-    memcpy(room, left.data, (size_t)left.size);
-    memcpy(room + left.size, right.data, (size_t)right.size);
-    room[left.size + right.size] = '\0';
-    return read_id(v, json_object_get(v->vocab, room), out);
-}
-
-/* Pieces that no merge makes are single characters, or cannot come up: they go behind all others. */
-static void score_rest(const hf_vocabulary *v, float *scores, size_t n_merges) {
-    for (uint32_t id = 0; id < v->n_tokens; id++) {
-        if (v->kinds[id] != TOKEN_KIND_NORMAL) {
-            scores[id] = 0.0f;
-        } else if (scores[id] > 0.0f) {
-            scores[id] = -(float)(n_merges + id);
-        }
-    }
-}
-
-static qn_status translate_scores(hf_vocabulary *v, const json_t *merges) {
-    const size_t count = json_array_size(merges);
-    float *scores = key_list_take(v->keys, v->n_tokens, sizeof *scores);
-    char *room = key_list_take(v->keys, MAX_MERGE_SIZE, 1);
-    if (scores == NULL || room == NULL) {
-        return FAIL(v->file.err, QN_NO_HOST_MEM, "out of memory for %u scores", v->n_tokens);
-    }
-    for (uint32_t id = 0; id < v->n_tokens; id++) {
-        scores[id] = 1.0f; /* none yet: those that merges give are not above 0 */
-    }
-    for (size_t rank = 0; rank < count; rank++) {
-        fmt_str left, right;
-        uint32_t id;
-        if (!read_merge(json_array_get(merges, rank), &left, &right)) {
-            return refuse_merge(v, rank, "is no merge: two texts that have bytes");
-        }
-        if (!find_joined(v, left, right, room, &id)) {
-            return refuse_merge(v, rank, "makes a text that is no token");
-        }
-        scores[id] = scores[id] > 0.0f ? -(float)rank : scores[id];
-    }
-    score_rest(v, scores, count);
-    key_list_floats(v->keys, "tokenizer.ggml.scores", scores, v->n_tokens);
-    return QN_OK;
-}
-
 /* ------------------------------------------------------------------------------------------------------------ model */
 
 static qn_status check_model(hf_vocabulary *v) {
     static const char *const affixes[] = {"continuing_subword_prefix", "end_of_word_suffix"};
+    char quoted[HF_QUOTE_SIZE];
     const fmt_str type = hf_string(&v->model, "type");
     if (v->model.members == NULL) {
         return hf_refuse(&v->file, QN_BAD_FILE, "model", "is missing");
     }
     if (v->model.status == QN_OK && type.size > 0 && !hf_equals(type, "BPE")) {
-        return hf_refuse(&v->model, QN_UNSUPPORTED, "type", "is \"%.40s\"; this program knows BPE", type.data);
+        return hf_refuse(&v->model, QN_UNSUPPORTED, "type", "is %s; this program knows BPE", hf_quote(quoted, type));
     }
     for (size_t i = 0; i < sizeof affixes / sizeof affixes[0]; i++) {
         const fmt_str affix = hf_string(&v->model, affixes[i]);
         if (affix.size > 0) {
-            return hf_refuse(&v->model, QN_UNSUPPORTED, affixes[i], "is \"%.40s\"; this program knows none", affix.data);
+            return hf_refuse(&v->model, QN_UNSUPPORTED, affixes[i], "is %s; this program knows none",
+                             hf_quote(quoted, affix));
         }
     }
     v->vocab = hf_get(&v->model, "vocab");
@@ -275,7 +226,7 @@ static qn_status translate_all(hf_vocabulary *v) {
     if (v->model.status < 0) {
         return v->model.status;
     }
-    QN_TRY(v->is_byte_level ? translate_merges(v, merges) : translate_scores(v, merges), v->file.err,
+    QN_TRY(v->is_byte_level ? translate_merges(v, merges) : hf_translate_scores(v, merges), v->file.err,
            "reading the merges");
     return hf_translate_specials(v);
 }

@@ -35,6 +35,19 @@ typedef struct hf_vocabulary {
 /* Reads normalizer and pre-tokenizer: sets is_byte_level and adds tokenizer.ggml.model, .pre and .add_space_prefix. */
 qn_status hf_translate_pre(hf_vocabulary *v);
 
+/* Adds tokenizer.ggml.scores for a vocabulary of pieces. A warning is logged when SentencePiece's rule would join what these
+ * merges do not. */
+qn_status hf_translate_scores(hf_vocabulary *v, const json_t *merges);
+
+/* A JSON integer that is an id of this vocabulary. */
+bool hf_read_id(const hf_vocabulary *v, const json_t *value, uint32_t *out);
+
+/* One merge, in either form: "left right", or ["left", "right"]. False when it is none. */
+bool hf_read_merge(const json_t *value, fmt_str *left, fmt_str *right);
+
+/* Refuses merge number `rank`. */
+qn_status hf_refuse_merge(hf_vocabulary *v, size_t rank, const char *what);
+
 /* Adds the ids of special tokens, whether BOS and EOS are put around a text, and the chat template. */
 qn_status hf_translate_specials(hf_vocabulary *v);
 

@@ -22,7 +22,7 @@
 #include "base/error.h"
 
 #define KEY_LIST_NAME_SIZE 96
-#define KEY_LIST_MAX_TAKEN 8
+#define KEY_LIST_MAX_TAKEN 16
 
 typedef struct key_entry {
     char key[KEY_LIST_NAME_SIZE];

@@ -4,10 +4,12 @@
 The folders are rebuilt from GGUF files (hf_folder.py); the weights of one come from the corpus as another program wrote them.
 """
 import json
+import math
 import os
 import struct
 
 import hf_folder
+from decoder64 import Spec, Tensor, VOCABULARY, make_weights, write_gguf
 from program import *
 
 GREEDY = ('f32-bos', 'f32-once', 'f32-lily')
@@ -65,6 +67,15 @@ def several_files_of_weights_and_their_index_give_the_golden_ids(t):
 
 
 @test
+def files_that_follow_each_other_give_the_container_of_one_file(t):
+    one = converted(t, folder_of_stories(t), '--no-companion')
+    several = hf_folder.make_folder(stories(), t.path('several'), shards=4)
+    t.exits(0, 'convert', several, '-o', t.path('several.p64'), '--no-companion')
+    with open(one, 'rb') as a, open(t.path('several.p64'), 'rb') as b:
+        t.true(a.read() == b.read(), 'same bytes')
+
+
+@test
 def half_precision_gives_the_golden_ids_of_the_half_precision_gguf(t):
     folder = hf_folder.make_folder(stories('f16'), t.path('half'), dtype='F16')
     check_golden(t, converted(t, folder), ('f16-bos', 'f16-once', 'f16-lily'))
@@ -84,6 +95,18 @@ def tokenisations_are_those_of_the_golden_file_whatever_the_form_of_the_merges(t
         for entry in golden()['tokenize']:
             r = t.exits(0, 'tokenize', path, '--text', entry['text'], '--json')
             t.equal(r.json(), {'tokens': entry['ids']}, repr(entry['text']))
+
+
+@test
+def merges_that_no_scores_can_tell_are_warned_of(t):
+    folder = folder_of_stories(t)
+    t.lacks(t.exits(0, 'convert', folder).err, 'SentencePiece')
+    tokenizer = hf_folder.make_tokenizer(hf_folder.Gguf(stories()))
+    kept = tokenizer['model']['merges']
+    for merges, words in ((kept[:10] + kept[11:], '1 of 253 pieces'), (kept[:7] + kept[8:] + kept[7:8], '1 merges stand apart')):
+        tokenizer['model']['merges'] = merges
+        hf_folder.write_json(folder, 'tokenizer.json', tokenizer)
+        t.has(t.exits(0, 'convert', folder, '--force').err, 'tokenizer.json', 'not those of a SentencePiece vocabulary', words)
 
 
 def folder_of_vocabulary(t, gguf_path):
@@ -112,6 +135,88 @@ for vocabulary in VOCABULARIES:
     add_test(f'the_vocabulary_{vocabulary}_tokenizes_as_from_its_gguf', lambda t, name=vocabulary: check_vocabulary(t, name))
 
 
+# ------------------------------------------------------------------------------------------------------------- architectures
+def llama3_factors(base, n_rot, factor, low, high, context):
+    """How much each pair is slowed down, from the wave lengths."""
+    factors = []
+    for i in range(n_rot // 2):
+        turns = context / (2 * math.pi * base ** (2 * i / n_rot))
+        mix = min(1.0, max(0.0, (turns - low) / (high - low)))
+        factors.append(1 / ((1 - mix) / factor + mix))
+    return factors
+
+
+LLAMA3 = {'rope_type': 'llama3', 'factor': 8.0, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0, 'original_max_position_embeddings': 256}
+YARN = {'rope_type': 'yarn', 'factor': 4.0, 'original_max_position_embeddings': 16}
+LONG = {'n_rot': 4, 'scaling': 'longrope', 'n_ctx_orig': 40, 'attn_factor': 1.19}
+MISTRAL = {'architectures': ['MistralForCausalLM'], 'model_type': 'mistral'}
+GEMMA = {'n_layer': 7, 'window': 5, 'head_dim': 8, 'base': 1e6}
+# name, architecture, what is different in the model, and in the folder's config, options of run
+MODELS = [
+    ('llama_with_a_matrix_for_the_output', 'llama', {'is_tied': False}, {}, []),
+    ('llama_with_heads_wider_than_the_embedding', 'llama', {'head_dim': 10, 'value_dim': 10}, {}, []),
+    ('llama_with_linear_scaling', 'llama', {'scaling': 'linear', 'factor': 4.0}, {'rope_scaling': {'type': 'linear', 'factor': 4}}, []),
+    ('llama_with_llama3_scaling', 'llama', {'base': 500.0, 'has_factors': True, 'head_dim': 16}, {'rope_scaling': LLAMA3}, []),
+    ('llama_with_yarn', 'llama', {'head_dim': 16, 'scaling': 'yarn', 'factor': 4.0, 'n_ctx_orig': 16}, {'rope_scaling': YARN}, []),
+    ('llama_with_a_bias_behind_the_attention', 'llama', {'has_output_bias': True}, {'attention_bias': True}, []),
+    ('mistral_with_a_window', 'llama', {'window': 6}, {**MISTRAL, 'sliding_window': 6}, []),
+    ('qwen2_with_biases', 'qwen2', {}, {}, []),
+    ('qwen2_with_yarn', 'qwen2', {'head_dim': 16, 'beta_fast': 8.0, 'beta_slow': 0.5, 'scaling': 'yarn', 'factor': 4.0, 'n_ctx_orig': 16},
+     {'rope_scaling': {**YARN, 'beta_fast': 8.0, 'beta_slow': 0.5}}, []),
+    ('qwen3_with_head_norms', 'qwen3', {'head_dim': 10}, {}, []),
+    ('gemma3_with_a_window_in_five_of_six_layers', 'gemma3', GEMMA, {}, []),
+    ('gemma3_with_another_pattern', 'gemma3', {**GEMMA, 'pattern': 2, 'writes_pattern': 'number'}, {'sliding_window_pattern': 2}, []),
+    ('gemma3_with_a_base_for_windows', 'gemma3', {**GEMMA, 'base_window': 300.0}, {'rope_local_base_freq': 300}, []),
+    ('gemma3_with_scaled_full_layers', 'gemma3', {**GEMMA, 'scaling': 'linear', 'factor': 8.0},
+     {'rope_scaling': {'rope_type': 'linear', 'factor': 8}}, []),
+    ('gemma3_with_a_final_soft_cap', 'gemma3', {**GEMMA, 'final_softcap': 3.0}, {'final_logit_softcapping': 3.0}, []),
+    ('gemma3_with_an_attention_scale', 'gemma3', {**GEMMA, 'attn_scale': 0.5}, {'query_pre_attn_scalar': 4}, []),
+    ('phi3_with_fused_matrices', 'phi3', {}, {}, []),
+    ('phi3_with_a_window', 'phi3', {'window': 6}, {'sliding_window': 6}, []),
+    ('phi3_with_short_factors', 'phi3', LONG, {}, ['--ctx', 40]),
+    ('phi3_with_long_factors', 'phi3', {**LONG, 'use_long': True}, {}, ['--ctx', 64]),
+]
+
+
+def config_of(spec, weights, changes):
+    config = dict(changes)
+    if spec.has_factors:
+        factors = llama3_factors(spec.base, spec.rot, 8.0, 1.0, 4.0, 256)
+        weights['rope_freqs.weight'] = Tensor([spec.rot // 2], factors)
+    if spec.scaling == 'longrope':
+        config['rope_scaling'] = {'type': 'longrope', 'attention_factor': spec.attn_factor,
+                                  'short_factor': weights['rope_factors_short.weight'].rows[0],
+                                  'long_factor': weights['rope_factors_long.weight'].rows[0]}
+        config['original_max_position_embeddings'] = spec.n_ctx_orig
+        config['partial_rotary_factor'] = spec.rot / spec.q_dim
+    return config
+
+
+def run_greedy(t, path, options):
+    prompt = ','.join(str(7 * i % 200) for i in range(21))
+    return t.exits(0, 'run', path, '--prompt-tokens', prompt, '-n', 12, '--temp', 0, '--numeric', 'f32acc', '--kv', 'f32', '--logprobs', 8,
+                   '--logit-bias', f'{len(VOCABULARY) - 2}:-100', '--backend', 'reference', '--json', *options).json()
+
+
+def check_architecture(t, number):
+    _, arch, changes, more, options = MODELS[number]
+    spec = Spec(arch, **changes)
+    weights = make_weights(spec, seed=number + 1)
+    config = config_of(spec, weights, more)
+    write_gguf(t.path('model.gguf'), spec, weights)
+    folder = hf_folder.make_folder(t.path('model.gguf'), t.path('folder'), config=config)
+    wanted, got = run_greedy(t, t.path('model.gguf'), options), run_greedy(t, converted(t, folder), options)
+    t.equal(got['tokens'], wanted['tokens'], 'ids')
+    for step, (a, b) in enumerate(zip(got['logprobs'], wanted['logprobs'])):
+        for x, y in zip(a, b):
+            t.true(x['id'] == y['id'] and abs(x['logprob'] - y['logprob']) < 1e-4, f'step {step}: {x}, of the GGUF {y}')
+
+
+for number, row in enumerate(MODELS):
+    add_test(f'a_folder_of_{row[0]}_gives_the_logits_of_its_gguf', lambda t, at=number: check_architecture(t, at))
+
+
+# ----------------------------------------------------------------------------------------------------------------- companion
 @test
 def the_companion_names_digest_and_format_of_the_source(t):
     folder = folder_of_stories(t)

@@ -277,10 +277,10 @@ def hf_tensor(gguf, tensor, dtype):
     if name is None:
         return None
     data = floats_of(gguf, tensor)
-    if arch == 'llama' and ('.q_proj.' in name or '.k_proj.' in name):
+    if arch == 'llama' and len(dims) == 2 and ('.q_proj.' in name or '.k_proj.' in name):
         n_head = gguf.of_arch('attention.head_count')
         n_rows_of = n_head if '.q_proj.' in name else gguf.of_arch('attention.head_count_kv', n_head)
-        size = 4 * dims[0] if len(dims) == 2 else 4
+        size = 4 * dims[0]
         rows = [data[at:at + size] for at in range(0, len(data), size)]
         data = b''.join(halves_of_heads(rows, n_rows_of))
     if arch == 'gemma3' and 'norm' in name:
@@ -329,11 +329,11 @@ def write_json(folder, name, value):
         json.dump(value, f, ensure_ascii=False)
 
 
-def make_folder(gguf_path, folder, dtype='F32', shards=1, pairs=True):
-    """The whole folder; returns its path."""
+def make_folder(gguf_path, folder, dtype='F32', shards=1, pairs=True, config=None):
+    """The whole folder; returns its path. Members of `config` replace those that the GGUF tells."""
     gguf = Gguf(gguf_path)
     os.makedirs(folder, exist_ok=True)
-    write_json(folder, 'config.json', make_config(gguf))
+    write_json(folder, 'config.json', {**make_config(gguf), **(config or {})})
     write_json(folder, 'tokenizer.json', make_tokenizer(gguf, pairs))
     write_json(folder, 'tokenizer_config.json', make_tokenizer_config(gguf))
     tensors = [made for made in (hf_tensor(gguf, tensor, dtype) for tensor in gguf.tensors) if made is not None]
