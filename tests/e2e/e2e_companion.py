@@ -290,6 +290,13 @@ def a_key_that_no_companion_holds_is_refused_by_name_and_can_be_left_out(t):
 
 
 @test
+def two_values_with_one_hash_are_refused_by_both(t):
+    model = tiny(t, x__a=(caselib.STR, '66iepnphha4x'), x__b=(caselib.STR, 'eezg6vklz7d2'))
+    t.has(t.exits(1, 'convert', model, '-o', t.path('out.p64')).err, '66iepnphha4x', 'eezg6vklz7d2', 'volume-collision')
+    t.equal(t.files(), ['tiny.gguf'])
+
+
+@test
 def names_and_tokens_that_are_no_utf8_are_no_trouble(t):
     file = caselib.model()
     words = [w.encode() for w in caselib.vocab()]
