@@ -29,7 +29,7 @@ static int print_usage(void) {
     }
     printf("\nquoin COMMAND --help explains a command; quoin --version tells build and ABI.\n\n"
            "example:\n  quoin convert smollm2.gguf -o smollm2.p64 && quoin verify smollm2.p64\n"
-           "  quoin run smollm2.p64 --assume llama --prompt 'The tide comes in' -n 64\n");
+           "  quoin run smollm2.p64 --prompt 'The tide comes in' -n 64\n");
     return EXIT_DONE;
 }
 
