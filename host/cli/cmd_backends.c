@@ -96,8 +96,10 @@ static int print_all(command_context *c, json_t *list) {
 }
 
 static int run(command_context *c) {
-    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items,
-                                    c->plugin_dirs.n_items};
+    const registry_options where = {.plugin_files = c->plugin_files.items,
+                                    .n_plugin_files = c->plugin_files.n_items,
+                                    .plugin_dirs = c->plugin_dirs.items,
+                                    .n_plugin_dirs = c->plugin_dirs.n_items};
     char features[256];
     if (command_start_team(c) < 0) {
         return command_fail(c);

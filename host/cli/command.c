@@ -139,8 +139,10 @@ static backend_default *list_configured_options(const config *settings, uint32_t
 
 qn_status command_choose_backend(command_context *c) {
     QN_TRY(command_start_team(c), &c->err, "starting");
-    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items,
-                                    c->plugin_dirs.n_items};
+    const registry_options where = {.plugin_files = c->plugin_files.items,
+                                    .n_plugin_files = c->plugin_files.n_items,
+                                    .plugin_dirs = c->plugin_dirs.items,
+                                    .n_plugin_dirs = c->plugin_dirs.n_items};
     registry_discover(&where, &c->backends);
     backend_request request = {.text = c->backend_request};
     backend_default *defaults = list_configured_options(&c->settings, &request.n_defaults);

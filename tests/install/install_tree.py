@@ -22,6 +22,7 @@ LIB/pkgconfig/quoin.pc
 LIB/pkgconfig/quoin-formats.pc
 LIB/pkgconfig/quoin-abi.pc
 include/quoin/abi.h
+include/quoin/note.h
 include/quoin/ops.def
 include/quoin/ext/profile.h
 include/quoin/engine.h
