@@ -14,9 +14,7 @@
 
 #include <quoin/abi.h>
 
-#include "backends/backend_spec.h"
-#include "backends/host_services.h"
-#include "backends/registry.h"
+#include "backends/backend.h"
 #include "base/error.h"
 
 /* An option from the configuration file, for the backend of this name, used where the request does not give the key. */
@@ -30,26 +28,9 @@ typedef struct backend_request {
     uint32_t n_defaults;
 } backend_request;
 
-typedef struct backend {
-    backend_spec spec;
-    const qn_plugin *plugin;
-    qn_plugin_state *state;
-    qn_device *device;
-    qn_device_info info;
-    const char *version; /* static in the plugin */
-} backend;
-
 /* Tries the alternatives in order and opens the first that works. Each refusal but the last is printed as one line; the
  * last one is the error. *out_was_named: the request is one name, so what fails is that backend's doing. */
 qn_status backend_choose(registry *reg, host_services *services, const backend_request *request, backend *out,
                          bool *out_was_named, error_context *err);
-
-/* Opens exactly this one; no fallback, nothing printed. */
-qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out,
-                       error_context *err);
-void backend_close(backend *b);
-
-/* Runs a small built-in program on the opened device and compares with values computed elsewhere. */
-qn_status backend_known_answer(const backend *b, error_context *err);
 
 #endif

@@ -107,6 +107,10 @@ const char *host_build_id(void) {
 #endif
 }
 
+const char *host_version(void) {
+    return QUOIN_VERSION;
+}
+
 uint32_t host_sanitizer(void) {
     return QN_NOTE_SANITIZER;
 }

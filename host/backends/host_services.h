@@ -28,6 +28,9 @@ void host_services_init(host_services *services, const qn_machine *machine, team
 /* "gcc 12.2.0": the compiler of this build, for caches and reports. Static. */
 const char *host_build_id(void);
 
+/* "0.1.0": of this program. Static. */
+const char *host_version(void);
+
 /* QN_SANITIZER_* of this build. */
 uint32_t host_sanitizer(void);
 
