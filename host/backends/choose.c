@@ -1,50 +1,105 @@
-/* choose.c — trying the alternatives of a request, opening one device. */
+/* choose.c — trying the alternatives of a request in their order. */
 #include "backends/choose.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/choice.h"
 #include "backends/refusal.h"
 #include "base/log.h"
 
 #define MAX_ALTERNATIVES 8
 
-/* A request that was read: what to try in which order, with the configuration's options filled in. */
-typedef struct choice {
-    registry *reg;
-    host_services *services;
-    const backend_request *request;
-} choice;
+surveyor *choice_asker(choice *c) {
+    if (!c->is_asking) {
+        survey_begin(&c->asker, c->services, c->request->probe_timeout, c->request->is_renewing);
+        c->is_asking = true;
+    }
+    return &c->asker;
+}
 
-static qn_status add_defaults(const backend_request *request, backend_spec *spec, error_context *err) {
-    for (uint32_t i = 0; i < request->n_defaults; i++) {
-        const backend_default *wanted = &request->defaults[i];
+const workload *choice_model(choice *c, error_context *err) {
+    if (!c->has_model) {
+        c->model = workload_usual();
+        if (c->request->measure != NULL && c->request->measure(c->request->ctx, &c->model, err) < 0) {
+            return NULL;
+        }
+        c->has_model = true;
+    }
+    return &c->model;
+}
+
+bool choice_is_own(const registry_entry *entry) {
+    return entry->origin == REGISTRY_BUILT_IN ||
+           (entry->origin == REGISTRY_PROGRAM_FOLDER && entry->note_status == QN_OK && entry->elf.has_note &&
+            entry->elf.note.device_class == QN_DEVICE_CPU && (entry->elf.note.flags & QN_NOTE_NEEDS_DRIVER) == 0);
+}
+
+qn_status choice_fill(const choice *c, const backend_spec *spec, backend_spec *out, error_context *err) {
+    *out = *spec;
+    for (uint32_t i = 0; i < c->request->n_defaults; i++) {
+        const backend_default *wanted = &c->request->defaults[i];
         if (strcmp(wanted->backend, spec->name) == 0) {
-            QN_TRY(backend_spec_add(spec, wanted->key, wanted->value, err), err, "adding options from the configuration");
+            QN_TRY(backend_spec_add(out, wanted->key, wanted->value, err), err, "adding options from the configuration");
         }
     }
     return QN_OK;
 }
 
-static qn_status open_spec(const choice *c, const backend_spec *spec, backend *out, error_context *err) {
-    backend_spec full = *spec;
-    QN_TRY(add_defaults(c->request, &full, err), err, "preparing backend %s", spec->name);
-    return backend_open(c->reg, c->services, &full, out, err);
+bool choice_may_go_on(qn_status status) {
+    switch (status) {
+    case QN_BAD_FILE:
+    case QN_CHECKSUM:
+    case QN_CANCELLED:
+    case QN_NO_HOST_MEM: return false;
+    default: return true;
+    }
 }
 
-static qn_status choose_automatically(const choice *c, backend *out, error_context *err) {
-    static const backend_spec cpu = {.name = "cpu"}, reference = {.name = "reference"};
-    error_context cpu_error = {0};
-    qn_status status = open_spec(c, &cpu, out, &cpu_error);
-    if (status == QN_OK) {
-        status = backend_known_answer(out, &cpu_error);
-        if (status == QN_OK) {
+qn_status choice_open(const choice *c, const backend_spec *full, backend *out, error_context *err) {
+    qn_status status = backend_open(c->reg, c->services, full, out, err);
+    if (status >= 0 && c->request->accept != NULL) {
+        status = c->request->accept(c->request->ctx, out, err);
+        if (status < 0) {
+            backend_close(out);
+        }
+    }
+    return status;
+}
+
+/* Asks about a backend that the user named, and about the one device that was meant. */
+static qn_status ask_named(choice *c, const registry_entry *entry, const backend_spec *full, error_context *err) {
+    const survey_need need = {.level = 2, .is_named = true};
+    static survey_result result; /* large; one thread at a time */
+    survey_ask(choice_asker(c), entry, full, &need, &result);
+    const probe_answer *answer = &result.probe.answer;
+    if (answer->end.status < 0) {
+        return survey_refuse(full->name, NULL, &answer->end, true, err);
+    }
+    if (answer->changed[0] != '\0') {
+        log_line(QN_LOG_WARN, "backend %s changes what belongs to the process: %s", full->name, answer->changed);
+    }
+    const probe_device *failed = NULL;
+    for (uint32_t i = 0; i < answer->n_devices; i++) {
+        const probe_device *device = &answer->devices[i];
+        if (device->is_tried && device->end.status >= 0) {
             return QN_OK;
         }
-        backend_close(out);
+        failed = failed == NULL && device->is_tried ? device : failed;
     }
-    log_line(QN_LOG_WARN, "%s; using the slow reference backend instead", error_text(&cpu_error));
-    return open_spec(c, &reference, out, err);
+    /* When none was tried, opening says why. */
+    return failed == NULL ? QN_OK : survey_refuse(full->name, &failed->info, &failed->end, true, err);
+}
+
+static qn_status open_named(choice *c, const backend_spec *spec, backend *out, error_context *err) {
+    backend_spec full;
+    char program[REGISTRY_PATH_SIZE];
+    const int index = registry_find(c->reg, spec->name);
+    QN_TRY(choice_fill(c, spec, &full, err), err, "preparing backend %s", spec->name);
+    if (index >= 0 && !choice_is_own(&c->reg->entries[index]) && probe_find_program(program, sizeof program)) {
+        QN_TRY(ask_named(c, &c->reg->entries[index], &full, err), err, "probing backend %s", spec->name);
+    }
+    return choice_open(c, &full, out, err);
 }
 
 /* The whole request is read before anything is tried: a typing error at its end is no refusal. */
@@ -67,29 +122,83 @@ static qn_status parse_request(const char *text, backend_spec specs[MAX_ALTERNAT
     return QN_OK;
 }
 
-qn_status backend_choose(registry *reg, host_services *services, const backend_request *request, backend *out,
-                         bool *out_was_named, error_context *err) {
-    const char *text = request->text != NULL && request->text[0] != '\0' ? request->text : "auto";
-    const choice c = {reg, services, request};
-    backend_spec specs[MAX_ALTERNATIVES];
-    uint32_t n = 0;
-    *out_was_named = false;
-    QN_TRY(parse_request(text, specs, &n, err), err, "choosing a backend");
-    *out_was_named = n == 1 && strcmp(specs[0].name, "auto") != 0;
+/* `gpu`: every plugin whose note says so, in place of the alternative; the list is printed. */
+static qn_status expand_alias(const registry *reg, backend_spec specs[MAX_ALTERNATIVES], uint32_t *n, uint32_t at,
+                              error_context *err) {
+    const backend_spec alias = specs[at];
+    char list[512] = "";
+    uint32_t n_found = 0;
+    for (uint32_t i = 0; i < reg->n_entries && *n + n_found <= MAX_ALTERNATIVES; i++) {
+        const registry_entry *entry = &reg->entries[i];
+        const bool is_gpu = entry->elf.has_note && (entry->elf.note.device_class == QN_DEVICE_GPU ||
+                                                    entry->elf.note.device_class == QN_DEVICE_IGPU);
+        if (is_gpu) {
+            const uint32_t room_at = at + n_found;
+            if (n_found > 0) {
+                memmove(&specs[room_at + 1], &specs[room_at], (*n - room_at) * sizeof *specs);
+                ++*n;
+            }
+            specs[room_at] = alias;
+            snprintf(specs[room_at].name, sizeof specs[room_at].name, "%s", entry->name);
+            const size_t used = strlen(list);
+            snprintf(list + used, sizeof list - used, "%s%s", n_found > 0 ? ";" : "", entry->name);
+            n_found++;
+        }
+    }
+    if (n_found == 0) {
+        return backend_refuse(err, alias.name, "discovery", QN_NOT_FOUND, "there is no plugin for GPUs; quoin backends lists what there is");
+    }
+    log_line(QN_LOG_INFO, "backend %s means %s", alias.name, list);
+    return QN_OK;
+}
+
+static qn_status expand_aliases(const registry *reg, backend_spec specs[MAX_ALTERNATIVES], uint32_t *n, error_context *err) {
+    for (uint32_t i = 0; i < *n; i++) {
+        if (strcmp(specs[i].name, "gpu") == 0 && registry_find(reg, "gpu") < 0) {
+            return expand_alias(reg, specs, n, i, err); /* once: what it stands for is never an alias */
+        }
+    }
+    return QN_OK;
+}
+
+static qn_status try_alternatives(choice *c, const backend_spec *specs, uint32_t n, backend *out, error_context *err) {
     error_context refusal = {0}; /* of our own, because the caller's may be null and the words are printed */
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < n; i++) {
         if (i > 0) {
             log_line(QN_LOG_INFO, "%s", error_text(&refusal)); /* the last refusal is the caller's error */
         }
-        status = strcmp(specs[i].name, "auto") == 0 ? choose_automatically(&c, out, &refusal)
-                                                    : open_spec(&c, &specs[i], out, &refusal);
+        error_clear(&refusal);
+        status = strcmp(specs[i].name, "auto") == 0 ? choose_automatically(c, out, &refusal)
+                                                    : open_named(c, &specs[i], out, &refusal);
         if (status == QN_OK) {
             return QN_OK;
+        }
+        if (!choice_may_go_on(status)) {
+            break;
         }
     }
     if (err != NULL) {
         *err = refusal;
+    }
+    return status;
+}
+
+qn_status backend_choose(registry *reg, host_services *services, const backend_request *request, backend *out,
+                         bool *out_was_named, error_context *err) {
+    const char *text = request->text != NULL && request->text[0] != '\0' ? request->text : "auto";
+    choice c = {.reg = reg, .services = services, .request = request};
+    backend_spec specs[MAX_ALTERNATIVES + 1];
+    uint32_t n = 0;
+    *out_was_named = false;
+    memset(out, 0, sizeof *out);
+    QN_TRY(parse_request(text, specs, &n, err), err, "choosing a backend");
+    *out_was_named = n == 1 && strcmp(specs[0].name, "auto") != 0;
+    QN_TRY(expand_aliases(reg, specs, &n, err), err, "choosing a backend");
+    *out_was_named = *out_was_named && n == 1;
+    const qn_status status = try_alternatives(&c, specs, n, out, err);
+    if (c.is_asking) {
+        survey_end(&c.asker);
     }
     return status;
 }
