@@ -51,6 +51,7 @@ bool choice_may_go_on(qn_status status) {
     case QN_BAD_FILE:
     case QN_CHECKSUM:
     case QN_CANCELLED:
+    case QN_LIMIT:
     case QN_NO_HOST_MEM: return false;
     default: return true;
     }

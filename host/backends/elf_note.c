@@ -153,7 +153,7 @@ static uint32_t highest_major(uint32_t majors) {
 
 static qn_status judge_abi(const char *name, const qn_note *note, error_context *err) {
     if (note->abi_majors == 0) {
-        return backend_refuse(err, name, "note", QN_BAD_FILE, "its note names no ABI");
+        return backend_refuse(err, name, "note", QN_UNSUPPORTED, "its note names no ABI");
     }
     if ((note->abi_majors >> QN_ABI_MAJOR & 1) == 0) {
         return backend_refuse(err, name, "note", QN_TOO_NEW, "needs ABI %u, this program speaks %d (plugin %s)",

@@ -79,7 +79,9 @@ qn_status registry_judge_note(const registry_entry *entry, const qn_machine *mac
         return QN_OK;
     }
     if (entry->note_status < 0) {
-        return backend_refuse(err, entry->name, "note", entry->note_status, "%s: %s", entry->path, entry->note_reason);
+        /* BAD_FILE is a word about models: the exit status would say so. */
+        const qn_status code = entry->note_status == QN_BAD_FILE ? QN_UNSUPPORTED : entry->note_status;
+        return backend_refuse(err, entry->name, "note", code, "%s: %s", entry->path, entry->note_reason);
     }
     if (!entry->elf.has_note) {
         return backend_refuse(err, entry->name, "note", QN_UNSUPPORTED,

@@ -96,15 +96,10 @@ static int print_all(command_context *c, json_t *list) {
 }
 
 static int run(command_context *c) {
-    const registry_options where = {.plugin_files = c->plugin_files.items,
-                                    .n_plugin_files = c->plugin_files.n_items,
-                                    .plugin_dirs = c->plugin_dirs.items,
-                                    .n_plugin_dirs = c->plugin_dirs.n_items};
     char features[256];
-    if (command_start_team(c) < 0) {
+    if (command_find_backends(c) < 0) {
         return command_fail(c);
     }
-    registry_discover(&where, &c->backends);
     log_line(c->json ? QN_LOG_DEBUG : QN_LOG_INFO, "machine: %u threads of %u cores, %s", team_size(c->workers),
              c->machine.n_cores, machine_describe_features(&c->machine, features, sizeof features));
     json_t *list = json_array();

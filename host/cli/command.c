@@ -19,7 +19,7 @@
 static command_context *volatile signal_context; /* the one context whose cancel flag signals set */
 
 static const option *make_common_options(command_context *c) {
-    static option table[10];
+    static option table[13];
     const option filled[] = {
         {OPTION_FLAG, "json", 0, NULL, "one JSON object on standard output, nothing else there", &c->json, 0, 0, NULL,
          NULL},
@@ -34,6 +34,12 @@ static const option *make_common_options(command_context *c) {
          NULL, NULL},
         {OPTION_LIST, "plugin", 0, "FILE", "also offer this plugin file", &c->plugin_files, 0, 0, NULL, NULL},
         {OPTION_LIST, "plugin-dir", 0, "DIR", "also look for plugins in this folder", &c->plugin_dirs, 0, 0, NULL,
+         NULL},
+        {OPTION_FLOAT, "probe-timeout", 0, "S", "seconds that a plugin has to answer a probe (default: 2 to 30, by its kind)",
+         &c->probe_timeout, 0.01, 3600, NULL, NULL},
+        {OPTION_FLAG, "no-probe-speed", 0, NULL, "do not time devices; auto then goes by their class", &c->no_probe_speed, 0,
+         0, NULL, NULL},
+        {OPTION_FLAG, "verify-backend", 0, NULL, "probe again, whatever is remembered", &c->verify_backend, 0, 0, NULL,
          NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     memcpy(table, filled, sizeof filled);
@@ -137,14 +143,25 @@ static backend_default *list_configured_options(const config *settings, uint32_t
     return list;
 }
 
-qn_status command_choose_backend(command_context *c) {
-    QN_TRY(command_start_team(c), &c->err, "starting");
+qn_status command_find_backends(command_context *c) {
     const registry_options where = {.plugin_files = c->plugin_files.items,
                                     .n_plugin_files = c->plugin_files.n_items,
                                     .plugin_dirs = c->plugin_dirs.items,
                                     .n_plugin_dirs = c->plugin_dirs.n_items};
+    QN_TRY(command_start_team(c), &c->err, "starting");
     registry_discover(&where, &c->backends);
-    backend_request request = {.text = c->backend_request};
+    return QN_OK;
+}
+
+qn_status command_choose_backend(command_context *c, backend_measure_fn *measure, backend_accept_fn *accept, void *ctx) {
+    QN_TRY(command_find_backends(c), &c->err, "starting");
+    backend_request request = {.text = c->backend_request,
+                               .probe_timeout = c->probe_timeout,
+                               .is_renewing = c->verify_backend,
+                               .is_unmeasured = c->no_probe_speed,
+                               .measure = measure,
+                               .accept = accept,
+                               .ctx = ctx};
     backend_default *defaults = list_configured_options(&c->settings, &request.n_defaults);
     if (defaults == NULL) {
         return FAIL(&c->err, QN_NO_HOST_MEM, "out of memory");

@@ -42,6 +42,8 @@ typedef struct command_context {
     uint32_t threads;            /* 0 = as many as this process may use */
     const char *backend_request; /* null = auto */
     option_list plugin_files, plugin_dirs;
+    double probe_timeout;        /* seconds; 0 = the usual */
+    bool no_probe_speed, verify_backend;
 
     arguments args;
     error_context err;
@@ -73,8 +75,10 @@ void command_finish(command_context *c);
 
 /* Threads, machine facts and services. */
 qn_status command_start_team(command_context *c);
-/* Finds the plugins and opens the backend that was asked for. Implies command_start_team. */
-qn_status command_choose_backend(command_context *c);
+/* Finds the plugins. Implies command_start_team. */
+qn_status command_find_backends(command_context *c);
+/* Finds the plugins and opens the backend that was asked for. measure and accept as in backend_request; both may be null. */
+qn_status command_choose_backend(command_context *c, backend_measure_fn *measure, backend_accept_fn *accept, void *ctx);
 
 /* Prints the error (as JSON when asked for) and returns the exit status that belongs to it. */
 int command_fail(command_context *c);

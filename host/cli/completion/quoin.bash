@@ -1,7 +1,7 @@
 # Completion of quoin for bash. One line a command: its own options as in `quoin COMMAND --help`; tests/install/check_manual.py holds
 # the two against each other. Files and folders are completed where an option takes one.
 
-_quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir -q -v -h -t -b'
+_quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
 _quoin_options_engine='--ctx --numeric --kv --assume --strict --no-weight-check --integrity --chunk -c'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 

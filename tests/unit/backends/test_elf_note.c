@@ -139,7 +139,7 @@ static void a_note_that_does_not_fit_here_is_refused_with_what_it_needs(void **s
         qn_status status;
         const char *words;
     } wanted[N_CASES] = {{QN_OK, ""}, {QN_BAD_ARG, "calls itself mine"}, {QN_TOO_NEW, "needs ABI 2, this program speaks 0"},
-                         {QN_BAD_FILE, "names no ABI"}, {QN_TOO_NEW, "before 1.0 both must be equal"},
+                         {QN_UNSUPPORTED, "names no ABI"}, {QN_TOO_NEW, "before 1.0 both must be equal"},
                          {QN_UNAVAILABLE, "another processor"}, {QN_UNAVAILABLE, "this CPU and system offer"},
                          {QN_UNAVAILABLE, "this CPU and system offer"}, {QN_UNSUPPORTED, "Sanitizer"}};
     const qn_machine machine = {.size = sizeof machine, .arch = QN_NOTE_ARCH, .cpu_features = {1}};

@@ -198,8 +198,8 @@ static void a_file_that_is_no_library_is_refused_before_it_is_loaded(void **stat
     error_context err = {0};
     discover_in(first, NULL);
     registry_entry *entry = &reg.entries[registry_find(&reg, "luna")];
-    assert_int_equal(registry_load(entry, &machine, &err), QN_BAD_FILE);
-    assert_non_null(strstr(error_text(&err), "backend luna refused at note: BAD_FILE: "));
+    assert_int_equal(registry_load(entry, &machine, &err), QN_UNSUPPORTED);
+    assert_non_null(strstr(error_text(&err), "backend luna refused at note: UNSUPPORTED: "));
     assert_non_null(strstr(error_text(&err), "no ELF file"));
     assert_null(entry->query);
 }
