@@ -197,7 +197,7 @@ static qn_status open_processor(choice *c, backend *out, error_context *err) {
 /* Plugins that could win against the program's own cpu. */
 static bool find_rivals(const choice *c) {
     for (uint32_t i = 0; i < c->reg->n_entries; i++) {
-        if (!choice_is_own(&c->reg->entries[i])) {
+        if (!registry_is_own(&c->reg->entries[i])) {
             return true;
         }
     }
@@ -216,12 +216,12 @@ qn_status choose_automatically(choice *c, backend *out, error_context *err) {
         return err->code;
     }
     for (uint32_t i = 0; i < c->reg->n_entries; i++) {
-        if (!choice_is_own(&c->reg->entries[i])) {
+        if (!registry_is_own(&c->reg->entries[i])) {
             ask(c, i, model, &f);
         }
     }
     const int own = registry_find(c->reg, "cpu");
-    if (f.n > 0 && own >= 0 && choice_is_own(&c->reg->entries[own])) {
+    if (f.n > 0 && own >= 0 && registry_is_own(&c->reg->entries[own])) {
         ask(c, (uint32_t)own, model, &f);
     }
     score_rank(f.items, f.n);

@@ -14,6 +14,7 @@
 
 #include "backends/backend_spec.h"
 #include "backends/host_services.h"
+#include "backends/process_guard.h"
 #include "backends/registry.h"
 #include "base/error.h"
 
@@ -26,6 +27,7 @@ typedef struct backend {
     qn_device *device;       /* null while only started */
     qn_device_info info;
     const char *version;     /* static in the plugin */
+    bool is_guarded;         /* backend_guard_* do something */
     uint64_t host_cache_bytes; /* last-level cache of this machine; 0 = unknown */
 } backend;
 
@@ -53,6 +55,11 @@ void backend_close_device(backend *b);
 qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out,
                        error_context *err);
 void backend_close(backend *b);
+
+/* Around code of the plugin, where a change of the process would be its doing: what was changed is put back and named in the log,
+ * "backend cpu changed the process in step: umask; put back". Nothing without is_guarded. */
+void backend_guard_begin(const backend *b, process_state *before);
+void backend_guard_end(const backend *b, process_state *before, const char *verb);
 
 /* Runs a small built-in program on the opened device and compares with values computed elsewhere. */
 qn_status backend_known_answer(const backend *b, error_context *err);

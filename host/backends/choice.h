@@ -23,9 +23,6 @@ surveyor *choice_asker(choice *c);
 /* The model's needs; the usual ones when no model is known. Null with the error when the model cannot be read. */
 const workload *choice_model(choice *c, error_context *err);
 
-/* Was this file installed with the program, to run on the processor? Then it is opened in the process at once. */
-bool choice_is_own(const registry_entry *entry);
-
 /* The spec with the configuration's options filled in. */
 qn_status choice_fill(const choice *c, const backend_spec *spec, backend_spec *out, error_context *err);
 

@@ -29,12 +29,6 @@ const workload *choice_model(choice *c, error_context *err) {
     return &c->model;
 }
 
-bool choice_is_own(const registry_entry *entry) {
-    return entry->origin == REGISTRY_BUILT_IN ||
-           (entry->origin == REGISTRY_PROGRAM_FOLDER && entry->note_status == QN_OK && entry->elf.has_note &&
-            entry->elf.note.device_class == QN_DEVICE_CPU && (entry->elf.note.flags & QN_NOTE_NEEDS_DRIVER) == 0);
-}
-
 qn_status choice_fill(const choice *c, const backend_spec *spec, backend_spec *out, error_context *err) {
     *out = *spec;
     for (uint32_t i = 0; i < c->request->n_defaults; i++) {
@@ -77,9 +71,6 @@ static qn_status ask_named(choice *c, const registry_entry *entry, const backend
     if (answer->end.status < 0) {
         return survey_refuse(full->name, NULL, &answer->end, true, err);
     }
-    if (answer->changed[0] != '\0') {
-        log_line(QN_LOG_WARN, "backend %s changes what belongs to the process: %s", full->name, answer->changed);
-    }
     const probe_device *failed = NULL;
     for (uint32_t i = 0; i < answer->n_devices; i++) {
         const probe_device *device = &answer->devices[i];
@@ -97,7 +88,7 @@ static qn_status open_named(choice *c, const backend_spec *spec, backend *out, e
     char program[REGISTRY_PATH_SIZE];
     const int index = registry_find(c->reg, spec->name);
     QN_TRY(choice_fill(c, spec, &full, err), err, "preparing backend %s", spec->name);
-    if (index >= 0 && !choice_is_own(&c->reg->entries[index]) && probe_find_program(program, sizeof program)) {
+    if (index >= 0 && !registry_is_own(&c->reg->entries[index]) && probe_find_program(program, sizeof program)) {
         QN_TRY(ask_named(c, &c->reg->entries[index], &full, err), err, "probing backend %s", spec->name);
     }
     return choice_open(c, &full, out, err);
@@ -202,4 +193,46 @@ qn_status backend_choose(registry *reg, host_services *services, const backend_r
         survey_end(&c.asker);
     }
     return status;
+}
+
+/* Does it load? What it answers when it is started is no matter here. */
+static qn_status load_for_help(choice *c, registry_entry *entry, const backend_spec *spec, error_context *err) {
+    static survey_result result; /* large; one thread at a time */
+    const survey_need need = {.level = 1, .is_named = true};
+    char program[REGISTRY_PATH_SIZE];
+    if (!registry_is_own(entry) && probe_find_program(program, sizeof program)) {
+        survey_ask(choice_asker(c), entry, spec, &need, &result);
+        const probe_end *end = &result.probe.answer.end;
+        if (end->status < 0 && strcmp(end->stage, "start") != 0 && strcmp(end->stage, "devices") != 0) {
+            return survey_refuse(spec->name, NULL, end, true, err);
+        }
+    }
+    return registry_load(entry, &c->services->machine, err);
+}
+
+qn_status backend_find_help(registry *reg, host_services *services, const backend_request *request,
+                            const registry_entry **out_entry, error_context *err) {
+    choice c = {.reg = reg, .services = services, .request = request};
+    backend_spec specs[MAX_ALTERNATIVES + 1];
+    uint32_t n = 0;
+    *out_entry = NULL;
+    QN_TRY(parse_request(request->text, specs, &n, err), err, "reading the backend request");
+    for (uint32_t i = 0; i < n; i++) {
+        if (specs[i].wants_help) {
+            backend_spec spec = {.wants_help = false}; /* the name alone */
+            snprintf(spec.name, sizeof spec.name, "%s", specs[i].name);
+            const int index = registry_find(reg, spec.name);
+            if (index < 0) {
+                return backend_refuse(err, spec.name, "discovery", QN_NOT_FOUND,
+                                      "no %s.quoin.so in the plugin folders; quoin backends lists what there is", spec.name);
+            }
+            const qn_status status = load_for_help(&c, &reg->entries[index], &spec, err);
+            if (c.is_asking) {
+                survey_end(&c.asker);
+            }
+            *out_entry = status < 0 ? NULL : &reg->entries[index];
+            return status;
+        }
+    }
+    return QN_OK;
 }

@@ -52,4 +52,9 @@ typedef struct backend_request {
 qn_status backend_choose(registry *reg, host_services *services, const backend_request *request, backend *out,
                          bool *out_was_named, error_context *err);
 
+/* The options that a backend has: asked for with `NAME,help`. Loads it, in a child first when it is not the program's own; starts
+ * nothing here. *out_entry is null when the request asks for no help; otherwise its facts are valid. */
+qn_status backend_find_help(registry *reg, host_services *services, const backend_request *request,
+                            const registry_entry **out_entry, error_context *err);
+
 #endif

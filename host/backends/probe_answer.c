@@ -252,3 +252,17 @@ const probe_rate *probe_device_rate(const probe_device *device, qn_format format
     }
     return NULL;
 }
+
+void probe_end_from_error(probe_end *out, qn_status status, const error_context *err) {
+    static const char mark[] = " refused at ";
+    const char *text = error_text(err), *stage = strstr(text, mark), *code = NULL;
+    memset(out, 0, sizeof *out);
+    out->status = status;
+    if (stage != NULL) {
+        stage += strlen(mark);
+        snprintf(out->stage, sizeof out->stage, "%.*s", (int)strcspn(stage, ":"), stage);
+        code = strstr(stage, ": ");
+        code = code != NULL ? strstr(code + 2, ": ") : NULL;
+    }
+    snprintf(out->reason, sizeof out->reason, "%.*s", PROBE_REASON_SIZE - 1, code != NULL ? code + 2 : text);
+}

@@ -19,6 +19,7 @@
 
 #include <quoin/program.h>
 
+#include "base/error.h"
 #include "base/text_buffer.h"
 
 #define PROBE_MAX_DEVICES 8
@@ -73,6 +74,9 @@ bool probe_answer_is_own(const char *text, size_t size);
 
 /* The last stage that an unfinished answer names, or "". */
 void probe_answer_last_stage(const char *text, size_t size, char out[PROBE_STAGE_SIZE]);
+
+/* Takes a refusal ("backend NAME refused at STAGE: CODE: words") apart into an end. */
+void probe_end_from_error(probe_end *out, qn_status status, const error_context *err);
 
 /* The measured rate of a format; null when it was not measured. */
 const probe_rate *probe_device_rate(const probe_device *device, qn_format format);

@@ -53,19 +53,6 @@ static void enter(const child *c, const char *stage) {
     send_text(c, &text, probe_answer_write_stage(&text, stage));
 }
 
-/* The stage and the words of a refusal, from "backend NAME refused at STAGE: CODE: words". */
-static void note_end(probe_end *end, qn_status status, const error_context *err) {
-    const char *text = error_text(err), *stage = strstr(text, " refused at "), *code = NULL;
-    end->status = status;
-    if (stage != NULL) {
-        stage += strlen(" refused at ");
-        snprintf(end->stage, sizeof end->stage, "%.*s", (int)strcspn(stage, ":"), stage);
-        code = strstr(stage, ": ");
-        code = code != NULL ? strstr(code + 2, ": ") : NULL;
-    }
-    snprintf(end->reason, sizeof end->reason, "%.*s", PROBE_REASON_SIZE - 1, code != NULL ? code + 2 : text);
-}
-
 static qn_status measure(child *c, probe_device *device, error_context *err) {
     enter(c, "known answer");
     qn_status status = backend_known_answer(&c->on, err);
@@ -83,7 +70,7 @@ static void try_device(child *c, probe_device *device) {
     qn_status status = backend_open_device(&c->on, &c->entry, &device->info, &err);
     status = status >= 0 ? measure(c, device, &err) : status;
     if (status < 0) {
-        note_end(&device->end, status, &err);
+        probe_end_from_error(&device->end, status, &err);
     }
     backend_close_device(&c->on);
 }
@@ -198,7 +185,7 @@ int probe_child_run(int argc, char *const *argv) {
     process_state_take(&c.before);
     status = status >= 0 ? probe_plugin(&c, &err) : status;
     if (status < 0) {
-        note_end(&c.answer.end, status, &err);
+        probe_end_from_error(&c.answer.end, status, &err);
     }
     process_state_restore(&c.before, c.answer.changed, sizeof c.answer.changed, NULL, 0);
     send_text(&c, &text, probe_answer_write_facts(&text, &c.answer) && probe_answer_write_end(&text));

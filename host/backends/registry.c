@@ -74,6 +74,12 @@ qn_status registry_check_facts(const char *name, qn_status status, const qn_quer
     return QN_OK;
 }
 
+bool registry_is_own(const registry_entry *entry) {
+    return entry->origin == REGISTRY_BUILT_IN ||
+           (entry->origin == REGISTRY_PROGRAM_FOLDER && entry->note_status == QN_OK && entry->elf.has_note &&
+            entry->elf.note.device_class == QN_DEVICE_CPU && (entry->elf.note.flags & QN_NOTE_NEEDS_DRIVER) == 0);
+}
+
 qn_status registry_judge_note(const registry_entry *entry, const qn_machine *machine, error_context *err) {
     if (entry->origin == REGISTRY_BUILT_IN) {
         return QN_OK;

@@ -74,6 +74,9 @@ void registry_discover(const registry_options *options, registry *out);
 /* Index of the entry with this name, or -1. */
 int registry_find(const registry *reg, const char *name);
 
+/* Was this file installed with the program, to run on the processor? Then it is opened in the process without a probe. */
+bool registry_is_own(const registry_entry *entry);
+
 /* May the file be loaded? Judged from its note alone: refused at stage "note" without one, or as elf_note_judge does. */
 qn_status registry_judge_note(const registry_entry *entry, const qn_machine *machine, error_context *err);
 

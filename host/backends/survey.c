@@ -77,22 +77,6 @@ static uint32_t collect_formats(const survey_need *need, const probe_answer *kno
     return n;
 }
 
-static void end_without_probe(survey_result *out, qn_status status, const char *stage, const char *reason) {
-    probe_end *end = &out->probe.answer.end;
-    end->status = status;
-    snprintf(end->stage, sizeof end->stage, "%s", stage);
-    snprintf(end->reason, sizeof end->reason, "%s", reason);
-}
-
-/* The words of a refusal behind its code. */
-static void end_with_error(survey_result *out, qn_status status, const char *stage, const error_context *err) {
-    char head[128];
-    const char *text = error_text(err);
-    const int n = snprintf(head, sizeof head, " refused at %s: %s: ", stage, status_name(status));
-    const char *at = strstr(text, head);
-    end_without_probe(out, status, stage, at != NULL ? at + n : text);
-}
-
 static void probe_anew(surveyor *s, const registry_entry *entry, const backend_spec *spec, const survey_need *need,
                        const probe_answer *known, const char *key, survey_result *out) {
     qn_format formats[PROBE_MAX_RATES];
@@ -110,8 +94,8 @@ static void probe_anew(surveyor *s, const registry_entry *entry, const backend_s
                                    .timeout = s->timeout,
                                    .cancel = &s->services->cancel};
     if (!probe_journal_begin(&s->cache, entry->path, need->is_named)) {
-        end_without_probe(out, QN_UNAVAILABLE, "probe",
-                          "the system went down while it was probed the last time; name it to try again");
+        out->probe.answer.end = (probe_end){QN_UNAVAILABLE, "probe", "the system went down while it was probed the last time; "
+                                                                     "name it to try again"};
         return;
     }
     probe_run(&request, &out->probe);
@@ -128,7 +112,7 @@ void survey_ask(surveyor *s, const registry_entry *entry, const backend_spec *sp
     memset(out, 0, sizeof *out);
     const qn_status status = registry_judge_note(entry, &s->services->machine, &err);
     if (status < 0) {
-        end_with_error(out, status, "note", &err);
+        probe_end_from_error(&out->probe.answer.end, status, &err);
         return;
     }
     probe_key_make(entry, spec, &s->services->machine, team_size(s->services->workers), key);
@@ -148,7 +132,7 @@ static const char *find_hint(const probe_end *end, bool is_named) {
     switch (end->status) {
     case QN_TIMEOUT: return "; --probe-timeout gives it longer, QUOIN_BACKENDS_DISABLE leaves it out";
     case QN_DENIED: return "; is this user in the group of the device file (render, video)?";
-    case QN_BUSY: return "; another process holds it";
+    case QN_BUSY: return "; it is asked again the next time";
     case QN_INTERNAL:
     case QN_CORRUPT: return is_named ? "" : "; tried again after 24 h, or when it is named";
     default: return "";

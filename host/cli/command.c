@@ -4,10 +4,12 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/machine.h"
@@ -126,6 +128,9 @@ qn_status command_start_team(command_context *c) {
     QN_TRY(team_create(c->threads > 0 ? c->threads : c->machine.n_workers, &c->workers, &c->err), &c->err,
            "starting threads");
     host_services_init(&c->services, &c->machine, c->workers);
+    const char *check = getenv("QUOIN_CHECK_CONTRACT");
+    c->services.is_guarded = true;
+    c->services.checks_contract = check != NULL && check[0] != '\0' && strcmp(check, "0") != 0;
     return QN_OK;
 }
 
@@ -143,12 +148,52 @@ static backend_default *list_configured_options(const config *settings, uint32_t
     return list;
 }
 
+/* True while standard output takes what it is given; the first failure is told, once. */
+static bool check_output(bool is_written) {
+    static bool is_broken;
+    if (!is_written && !is_broken) {
+        is_broken = true;
+        log_line(QN_LOG_ERROR, "standard output: %s", strerror(errno));
+    }
+    return !is_broken;
+}
+
+static FILE *private_output; /* null: stdout still is the output */
+
+static FILE *get_output(void) {
+    return private_output != NULL ? private_output : stdout;
+}
+
+/* Leaves everything as it is when there is no descriptor left. */
+static void protect_output(void) {
+    const int copy = private_output == NULL && fflush(stdout) == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+    private_output = copy >= 0 ? fdopen(copy, "w") : private_output;
+    if (copy >= 0 && private_output == NULL) {
+        close(copy);
+    } else if (copy >= 0) {
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    }
+}
+
+bool command_output_is_terminal(void) {
+    return isatty(fileno(get_output())) != 0;
+}
+
+bool command_write(const char *text, size_t size) {
+    return check_output(fwrite(text, 1, size, get_output()) == size && fflush(get_output()) == 0);
+}
+
+bool command_close_output(void) {
+    return check_output(fflush(get_output()) == 0 && !ferror(get_output()));
+}
+
 qn_status command_find_backends(command_context *c) {
     const registry_options where = {.plugin_files = c->plugin_files.items,
                                     .n_plugin_files = c->plugin_files.n_items,
                                     .plugin_dirs = c->plugin_dirs.items,
                                     .n_plugin_dirs = c->plugin_dirs.n_items};
     QN_TRY(command_start_team(c), &c->err, "starting");
+    protect_output();
     registry_discover(&where, &c->backends);
     return QN_OK;
 }
@@ -212,24 +257,6 @@ int command_fail(command_context *c) {
     }
     log_error(&c->err);
     return status;
-}
-
-/* True while standard output takes what it is given; the first failure is told, once. */
-static bool check_output(bool is_written) {
-    static bool is_broken;
-    if (!is_written && !is_broken) {
-        is_broken = true;
-        log_line(QN_LOG_ERROR, "standard output: %s", strerror(errno));
-    }
-    return !is_broken;
-}
-
-bool command_write(const char *text, size_t size) {
-    return check_output(fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0);
-}
-
-bool command_close_output(void) {
-    return check_output(fflush(stdout) == 0 && !ferror(stdout));
 }
 
 int command_print_json(command_context *c, json_t *object) {

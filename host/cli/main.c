@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/crash_report.h"
 #include "backends/probe.h"
 #include "backends/probe_child.h"
 #include "base/log.h"
@@ -71,7 +72,9 @@ static int run_command(const command *which, int argc, char *const *argv) {
         command_fail(&context);
         log_line(QN_LOG_INFO, "usage: quoin %s %s", which->name, which->synopsis);
     } else {
-        status = context.help ? EXIT_DONE : which->run(&context);
+        status = context.help                              ? EXIT_DONE
+                 : command_wants_backend_help(&context) ? command_backend_help(&context)
+                                                        : which->run(&context);
     }
     command_finish(&context);
     return status;
@@ -109,6 +112,7 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     occupy_standard_descriptors();
+    crash_report_install();
     probe_use_own_program();
     signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */
     const int status = dispatch(argc, argv);

@@ -8,6 +8,7 @@
 
 #include <quoin/glue.h>
 
+#include "backends/crash_report.h"
 #include "base/machine.h"
 #include "model/weight_check.h"
 
@@ -147,7 +148,7 @@ static qn_status bind_all(plan *p, error_context *err) {
     return status >= 0 ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
 }
 
-static qn_status make_plan(plan *p, const plan_options *options, error_context *err) {
+static qn_status make_plan_here(plan *p, const plan_options *options, error_context *err) {
     const decoder_options build_options = {.state_format = options->state_format, .n_ctx = options->n_ctx};
     QN_TRY(decoder_build(p->m, &build_options, &p->dec, err), err, "building the decode program");
     set_limits(p, options);
@@ -173,6 +174,14 @@ static qn_status make_plan(plan *p, const plan_options *options, error_context *
     }
     QN_TRY(check_bound(p, options, err), err, "checking the weights");
     return bind_all(p, err);
+}
+
+/* Whatever of the plugin runs meanwhile, preparing the model is what it does. */
+static qn_status make_plan(plan *p, const plan_options *options, error_context *err) {
+    crash_report_enter(p->on->spec.name, "prepare");
+    const qn_status status = make_plan_here(p, options, err);
+    crash_report_leave();
+    return status;
 }
 
 qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan,

@@ -14,7 +14,7 @@ _quoin_options() {
             "--logprobs -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --assume -f' ;;
-        backends) echo '' ;;
+        backends) echo '--explain --rescan' ;;
         bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
     esac
 }
