@@ -2,7 +2,7 @@
 #
 #   bin/quoin                          the program                  (host/cli)
 #   lib/libquoin.so                    quoin::host                  <quoin/engine.h>
-#   lib/libquoin_*.a                   quoin::formats               <quoin/p64.h> <quoin/q42.h> <quoin/gguf.h> <quoin/safetensors.h> <quoin/blocks.h>
+#   lib/libquoin_*.a                   quoin::formats               <quoin/p64.h> <quoin/q42.h> <quoin/gguf.h> <quoin/ntriples.h> …
 #   include/quoin/                     quoin::abi and the headers above
 #   lib/quoin/plugins/*.quoin.so       backends                     (abi/cmake/QuoinAddPlugin.cmake)
 #   lib/cmake/quoin/                   find_package(quoin [COMPONENTS abi formats host])
@@ -14,7 +14,7 @@
 include(CMakePackageConfigHelpers)
 
 set(quoin_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/quoin")
-set(quoin_static_formats quoin_gguf quoin_p64 quoin_q42 quoin_safetensors quoin_blocks quoin_fmt_common)
+set(quoin_static_formats quoin_gguf quoin_p64 quoin_q42 quoin_safetensors quoin_ntriples quoin_blocks quoin_fmt_common)
 
 # Inside the package the parts are quoin::gguf, quoin::p64, …; quoin::formats is all of them.
 foreach(library ${quoin_static_formats})

@@ -1,4 +1,4 @@
-/* sha.h — SHA-256 through libcrypto, whole or in pieces.
+/* sha.h — SHA-256, and SHA-1 where a foreign format asks for it, through libcrypto, whole or in pieces.
  *
  * Threading: one thread at a time per stream.
  * Memory:    libcrypto allocates a stream's state; sha256_end or sha256_abandon gives it back.
@@ -36,6 +36,15 @@ bool sha256_end(sha256_stream *stream, uint8_t out[SHA256_BYTES]);
 
 /* Ends the stream without a result; harmless on one that has ended. */
 void sha256_abandon(sha256_stream *stream);
+
+/* SHA-1: for torrents only, never for trust. The same four steps. */
+#define SHA1_BYTES 20
+typedef sha256_stream sha1_stream;
+bool sha1_digest(const void *data, uint64_t size, uint8_t out[SHA1_BYTES]);
+bool sha1_begin(sha1_stream *stream);
+void sha1_add(sha1_stream *stream, const void *data, uint64_t size);
+bool sha1_end(sha1_stream *stream, uint8_t out[SHA1_BYTES]);
+void sha1_abandon(sha1_stream *stream);
 
 /* Lower-case hexadecimal, terminated. */
 void sha256_to_hex(const uint8_t digest[SHA256_BYTES], char out[SHA256_HEX_SIZE]);

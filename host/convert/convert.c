@@ -44,23 +44,19 @@ static fmt_status write_container(const convert_request *request, p64_plan *plan
 }
 
 /* Checksum, then the source's bytes, tensor by tensor: each is in the caches for both, and out of memory after. */
-static fmt_status check_tensors(const convert_request *request, const p64_file *p64, const atomic_file *file,
-                                convert_parity_report *parity, fmt_diag *diag) {
+static fmt_status check_tensors(const convert_request *request, const convert_weights *from, const p64_file *p64,
+                                const atomic_file *file, convert_parity_report *parity, fmt_diag *diag) {
     uint64_t done = 0;
     for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
         const p64_tensor t = p64_get_tensor(p64, i);
         fmt_status status = p64_check_tensor(p64, i, P64_CHECK_CRC, diag);
         if (status == FMT_OK) {
-            status = convert_parity_tensor(p64, request->gguf, i, parity, diag);
+            status = from->compare(from->source.ctx, p64, i, parity, diag);
         }
         if (status != FMT_OK) {
             return status;
         }
         atomic_file_release(file, t.blob_offset, t.blob.size);
-        if (request->mapping != NULL) {
-            const gguf_tensor *from = convert_find_source(request->gguf, t.source_offset);
-            mapped_file_dont_need(request->mapping, from->at, from->size);
-        }
         done += t.blob.size;
         if (request->progress != NULL && !request->progress(request->ctx, done, p64->tensor_bytes)) {
             return diag_refuse(diag, FMT_CANCELLED, &rule_cancelled, (diag_place){0, i, p64->tensor_bytes, done},
@@ -72,13 +68,13 @@ static fmt_status check_tensors(const convert_request *request, const p64_file *
 
 /* There are as many tensors as in the source: the plan took every one, so only a fault of this program could change
  * that. */
-static fmt_status check_parity(const convert_request *request, const p64_file *p64, const atomic_file *file,
-                               convert_parity_report *out_parity, fmt_diag *diag) {
+static fmt_status check_parity(const convert_request *request, const convert_weights *from, const p64_file *p64,
+                               const atomic_file *file, convert_parity_report *out_parity, fmt_diag *diag) {
     convert_parity_report parity = {.n_tensors = p64->header.tensor_count};
-    if (p64->header.tensor_count != request->gguf->n_tensors) {
-        return convert_parity(p64, request->gguf, out_parity, diag);
+    if (p64->header.tensor_count != from->source.n_tensors) {
+        return convert_refuse_count(p64, from->source.n_tensors, diag);
     }
-    const fmt_status status = check_tensors(request, p64, file, &parity, diag);
+    const fmt_status status = check_tensors(request, from, p64, file, &parity, diag);
     if (status == FMT_OK) {
         *out_parity = parity;
     }
@@ -96,8 +92,8 @@ static void forward_note(void *ctx, const fmt_diag *note) {
 
 /* What was written must be what a reader accepts, and hold the source. The default mode, because a vocabulary may
  * hold tokens that are no UTF-8: those are stored as they are, and are a note. */
-static fmt_status check_container(const convert_request *request, atomic_file *file, convert_parity_report *out_parity,
-                                  fmt_diag *diag) {
+static fmt_status check_container(const convert_request *request, const convert_weights *from, atomic_file *file,
+                                  convert_parity_report *out_parity, fmt_diag *diag) {
     convert_request copy = *request;
     fmt_span span;
     uint64_t bytes = 0;
@@ -115,15 +111,15 @@ static fmt_status check_container(const convert_request *request, atomic_file *f
     }
     status = p64_open(span, FMT_MODE_DEFAULT, scratch, bytes, &p64, forward_note, &copy, diag);
     if (status == FMT_OK) {
-        status = check_parity(request, &p64, file, out_parity, diag);
+        status = check_parity(request, from, &p64, file, out_parity, diag);
     }
     free(scratch);
     return status;
 }
 
 /* A source that is cut while it is read gives zeros, and the container would agree with them. */
-static fmt_status check_source(const convert_request *request, fmt_diag *diag) {
-    if (request->mapping != NULL && mapped_file_check(request->mapping, NULL) < 0) {
+static fmt_status check_source(const convert_weights *from, fmt_diag *diag) {
+    if (!from->is_intact(from->source.ctx)) {
         return diag_refuse(diag, FMT_IO, &rule_source, (diag_place){0, FMT_NO_INDEX, 0, 0},
                            "the source was cut or could not be read");
     }
@@ -131,17 +127,18 @@ static fmt_status check_source(const convert_request *request, fmt_diag *diag) {
 }
 
 /* Forced or not, the source is not replaced by what is made of it. */
-static fmt_status check_output(const convert_request *request, fmt_diag *diag) {
+static fmt_status check_output(const convert_request *request, const convert_weights *from, fmt_diag *diag) {
     struct stat info;
-    if (request->mapping != NULL && stat(request->output_path, &info) == 0 &&
-        (uint64_t)info.st_dev == request->mapping->device && (uint64_t)info.st_ino == request->mapping->inode) {
+    if (stat(request->output_path, &info) == 0 &&
+        from->is_own_file(from->source.ctx, (uint64_t)info.st_dev, (uint64_t)info.st_ino)) {
         return diag_refuse(diag, FMT_IO, &rule_same, (diag_place){0, FMT_NO_INDEX, 0, 0}, "the output is the source itself");
     }
     return FMT_OK;
 }
 
 /* Temporary file, container, check, rename. */
-static fmt_status make_file(const convert_request *request, p64_plan *plan, convert_report *report, fmt_diag *diag) {
+static fmt_status make_file(const convert_request *request, const convert_weights *from, p64_plan *plan,
+                            convert_report *report, fmt_diag *diag) {
     atomic_file file;
     fmt_status status = atomic_file_create(&file, request->output_path, request->is_forced, plan->size, diag);
     if (status != FMT_OK) {
@@ -149,10 +146,10 @@ static fmt_status make_file(const convert_request *request, p64_plan *plan, conv
     }
     status = write_container(request, plan, &file, diag);
     if (status == FMT_OK && request->is_checked) {
-        status = check_container(request, &file, &report->parity, diag);
+        status = check_container(request, from, &file, &report->parity, diag);
     }
     if (status == FMT_OK) {
-        status = check_source(request, diag);
+        status = check_source(from, diag);
     }
     if (status == FMT_OK) {
         status = atomic_file_commit(&file, diag);
@@ -161,13 +158,13 @@ static fmt_status make_file(const convert_request *request, p64_plan *plan, conv
     return status;
 }
 
-static fmt_status plan_and_make(const convert_request *request, const gguf_source *from, void *memory, uint64_t bytes,
-                                convert_report *report, fmt_diag *diag) {
+static fmt_status plan_and_make(const convert_request *request, const convert_weights *from, void *memory,
+                                uint64_t bytes, convert_report *report, fmt_diag *diag) {
     p64_plan plan;
     fmt_status status = p64_plan_make(&from->source, &request->options, memory, bytes, &plan, request->note,
                                       request->ctx, request->progress, request->ctx, diag);
     if (status == FMT_OK) {
-        status = make_file(request, &plan, report, diag);
+        status = make_file(request, from, &plan, report, diag);
     }
     if (status == FMT_OK) {
         report->size = plan.size;
@@ -180,17 +177,13 @@ static fmt_status plan_and_make(const convert_request *request, const gguf_sourc
     return status;
 }
 
-fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag) {
-    gguf_source from;
+fmt_status convert_weights_to_p64(const convert_request *request, const convert_weights *from,
+                                  convert_report *out_report, fmt_diag *diag) {
     uint64_t bytes = 0;
     convert_report report = {0};
-    fmt_status status = gguf_source_init(&from, request->gguf, diag);
-    from.mapping = request->mapping;
+    fmt_status status = check_output(request, from, diag);
     if (status == FMT_OK) {
-        status = check_output(request, diag);
-    }
-    if (status == FMT_OK) {
-        status = p64_plan_memory(&from.source, &request->options, &bytes, diag);
+        status = p64_plan_memory(&from->source, &request->options, &bytes, diag);
     }
     if (status != FMT_OK) {
         return status;
@@ -199,10 +192,44 @@ fmt_status convert_gguf(const convert_request *request, convert_report *out_repo
     if (memory == NULL) {
         return refuse_memory(bytes, diag);
     }
-    status = plan_and_make(request, &from, memory, bytes, &report, diag);
+    status = plan_and_make(request, from, memory, bytes, &report, diag);
     free(memory);
     if (status == FMT_OK) {
         *out_report = report;
     }
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+static fmt_status compare_gguf(void *ctx, const p64_file *p64, uint32_t index, convert_parity_report *report,
+                               fmt_diag *diag) {
+    const gguf_source *s = ctx;
+    const fmt_status status = convert_parity_tensor(p64, s->file, index, report, diag);
+    if (status == FMT_OK && s->mapping != NULL) {
+        const gguf_tensor *from = convert_find_source(s->file, p64_get_tensor(p64, index).source_offset);
+        mapped_file_dont_need(s->mapping, from->at, from->size);
+    }
+    return status;
+}
+
+static bool is_gguf_intact(void *ctx) {
+    const gguf_source *s = ctx;
+    return s->mapping == NULL || mapped_file_check(s->mapping, NULL) >= 0;
+}
+
+static bool is_gguf_file(void *ctx, uint64_t device, uint64_t inode) {
+    const gguf_source *s = ctx;
+    return s->mapping != NULL && s->mapping->device == device && s->mapping->inode == inode;
+}
+
+fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag) {
+    gguf_source from;
+    const fmt_status status = gguf_source_init(&from, request->gguf, diag);
+    if (status != FMT_OK) {
+        return status;
+    }
+    from.mapping = request->mapping;
+    const convert_weights weights = {from.source, compare_gguf, is_gguf_intact, is_gguf_file};
+    return convert_weights_to_p64(request, &weights, out_report, diag);
 }

@@ -59,6 +59,9 @@ fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_
 fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index,
                                  convert_parity_report *report, fmt_diag *diag);
 
+/* The refusal of a container that has another number of tensors than its source. */
+fmt_status convert_refuse_count(const p64_file *p64, uint64_t n_source, fmt_diag *diag);
+
 /* The source tensor whose data begin at this offset, or null. */
 const gguf_tensor *convert_find_source(const gguf_file *source, uint64_t offset);
 
@@ -83,10 +86,10 @@ typedef struct convert_facts_report {
 /* Calls `fact` (may be null) for each fact of the source that a container of this profile does not hold. */
 convert_facts_report convert_facts(const gguf_source *source, bool is_extended, convert_fact_fn *fact, void *ctx);
 
-/* ----------------------------------------------------------------------------------------------------- convert_gguf */
+/* ---------------------------------------------------------------------------------------------------------- convert */
 
 typedef struct convert_request {
-    const gguf_file *gguf;
+    const gguf_file *gguf;      /* convert_gguf only */
     const mapped_file *mapping; /* null, or what the GGUF's span maps: keeps the memory that this needs small */
     const char *output_path;
     p64_write_options options;
@@ -109,5 +112,19 @@ typedef struct convert_report {
  * FMT_LIMIT: the container would not fit (nothing was written). FMT_IO: the file exists already, the disk is full or
  * failed. FMT_NO_SPACE: not enough memory for the largest tensor. FMT_CANCELLED: progress said so. [may block] */
 fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag);
+
+/* Weights of whatever kind of file, for a container. `source.ctx` is given to each function. */
+typedef struct convert_weights {
+    p64_source source;
+    /* Compares tensor `index` of the container with the source, adds it to *report, and lets go of the source's pages. */
+    fmt_status (*compare)(void *ctx, const p64_file *p64, uint32_t index, convert_parity_report *report,
+                          fmt_diag *diag);
+    bool (*is_intact)(void *ctx); /* no part of it was cut or unreadable while it was used */
+    bool (*is_own_file)(void *ctx, uint64_t device, uint64_t inode); /* is this one of the files that it is read from? */
+} convert_weights;
+
+/* What convert_gguf does, for any weights. */
+fmt_status convert_weights_to_p64(const convert_request *request, const convert_weights *from,
+                                  convert_report *out_report, fmt_diag *diag);
 
 #endif

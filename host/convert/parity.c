@@ -85,14 +85,17 @@ fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, u
     return FMT_OK;
 }
 
+fmt_status convert_refuse_count(const p64_file *p64, uint64_t n_source, fmt_diag *diag) {
+    return diag_refuse(diag, FMT_BAD_FILE, &rule_parity,
+                       (diag_place){0, FMT_NO_INDEX, n_source, p64->header.tensor_count},
+                       "the container has %u tensors, the source %llu", p64->header.tensor_count, (ull)n_source);
+}
+
 fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_parity_report *out_report,
                           fmt_diag *diag) {
     convert_parity_report report = {.n_tensors = p64->header.tensor_count};
     if (p64->header.tensor_count != source->n_tensors) {
-        return diag_refuse(diag, FMT_BAD_FILE, &rule_parity,
-                           (diag_place){0, FMT_NO_INDEX, source->n_tensors, p64->header.tensor_count},
-                           "the container has %u tensors, the source %llu", p64->header.tensor_count,
-                           (ull)source->n_tensors);
+        return convert_refuse_count(p64, source->n_tensors, diag);
     }
     for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
         const fmt_status status = convert_parity_tensor(p64, source, i, &report, diag);

@@ -1,20 +1,21 @@
 /* timestamp.c — the time that a volume is stamped with. */
-#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/checked.h"
 #include "graph/volume_writer.h"
 
-#define MAX_SECONDS (UINT64_MAX / 1000)
-
 static qn_status read_epoch(const char *text, uint64_t *out_ms, error_context *err) {
-    char *end;
-    errno = 0;
-    const unsigned long long seconds = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || seconds > MAX_SECONDS) {
+    uint64_t ms = 0;
+    bool fits = true;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        fits = fits && checked_mul(ms, 10, &ms) && checked_add(ms, (uint64_t)(*at - '0') * 1000, &ms);
+    }
+    if (at == text || *at != 0 || !fits) {
         return FAIL(err, QN_BAD_INPUT, "SOURCE_DATE_EPOCH is \"%s\": it must be a number of seconds since 1970", text);
     }
-    *out_ms = (uint64_t)seconds * 1000;
+    *out_ms = ms;
     return QN_OK;
 }
 

@@ -28,6 +28,7 @@ include/quoin/ext/profile.h
 include/quoin/engine.h
 include/quoin/p64.h
 include/quoin/gguf.h
+include/quoin/ntriples.h
 share/man/man1/quoin.1
 share/man/man1/quoin-run.1
 share/man/man5/quoin.conf.5

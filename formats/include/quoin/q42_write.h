@@ -43,11 +43,19 @@ typedef struct q42_built_block {
     q42_range fields[3];                      /* by q42_field */
     q42_quin first, last;
     uint8_t quins_digest[Q42_DIGEST_BYTES];
-    bool needs_sanctuary;                     /* a quin has a metadata tier of 2..4, lane 2 or a sensitivity label in bits 60..63 */
+    bool needs_sanctuary;                     /* a quin has a metadata tier of 2..4 or lane 2 */
+    bool has_label_byte;                      /* a context's q42_context_label is not 0: see q42_writer_need_sanctuary */
     uint32_t postings_size, payload_size;     /* bytes */
     uint8_t postings[Q42_MAX_POSTINGS];
     uint8_t payload[Q42_MAX_PAYLOAD];         /* size word and LZ4 block */
 } q42_built_block;
+
+/* What bits 56..63 of a context would say as a sensitivity label: 1 restricted, 2 classified, 0 anything else. The hash of a graph's name
+ * has such bits by chance: it is a label only when the lexicon has no text for that context. */
+static inline unsigned q42_context_label(uint64_t context) {
+    const unsigned byte = (unsigned)(context >> 56);
+    return byte == 1 || byte == 2 ? byte : 0;
+}
 
 /* Builds one block of 1..850 quins in the order of q42_quin_compare (an exact repetition is allowed).
  * FMT_BAD_ARG: count, order, or a quin whose parity is wrong; index is its slot. `room` is Q42_BLOCK_BYTES. [any-thread] [no-alloc] */
@@ -106,6 +114,9 @@ fmt_status q42_writer_add_term(q42_writer *writer, const q42_term *term, fmt_dia
 
 /* First object >= the last one of the block before. Any time between begin and finish. */
 fmt_status q42_writer_add_block(q42_writer *writer, const q42_built_block *block, fmt_diag *diag);
+
+/* The volume becomes Sanctuary whatever its options say. For a caller who finds that a context with a label byte is no graph's name. */
+void q42_writer_need_sanctuary(q42_writer *writer);
 
 /* Bytes that the file would have if it were finished now; for cutting sets into segments. */
 uint64_t q42_writer_size(const q42_writer *writer);
