@@ -37,7 +37,8 @@ static bool is_too_small(const qn_device_info *info, const workload *model, prob
     return true;
 }
 
-static void add_device(field *f, uint32_t entry, const char *name, const probe_device *device, const workload *model) {
+static void add_device(const choice *c, field *f, uint32_t entry, const probe_device *device, const workload *model) {
+    const char *name = c->reg->entries[entry].name;
     candidate made = {.entry = entry, .name = name, .device = *device};
     qn_format format;
     probe_end end;
@@ -52,6 +53,7 @@ static void add_device(field *f, uint32_t entry, const char *name, const probe_d
         log_line(QN_LOG_INFO, "backend %s device %s skipped: it does not run weights in %s", name, device->info.name,
                  qn_format_name(format));
     } else if (f->n < MAX_CANDIDATES) {
+        made.is_measured = made.is_measured && !c->request->is_unmeasured; /* an earlier probe may have timed it */
         f->items[f->n++] = made;
     }
 }
@@ -75,7 +77,7 @@ static void ask(choice *c, uint32_t index, const workload *model, field *f) {
         return;
     }
     for (uint32_t i = 0; i < answer->n_devices; i++) {
-        add_device(f, index, entry->name, &answer->devices[i], model);
+        add_device(c, f, index, &answer->devices[i], model);
     }
 }
 

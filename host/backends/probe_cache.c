@@ -49,7 +49,7 @@ static void find_folder(char *out, size_t room) {
         n = 0;
     } else if (cache != NULL && cache[0] == '/') {
         n = snprintf(out, room, "%s/quoin", cache);
-    } else if (home != NULL && home[0] == '/') {
+    } else if (home != NULL && home[0] == '/' && access(home, F_OK) == 0) { /* a home is never made */
         n = snprintf(out, room, "%s/.cache/quoin", home);
     }
     if (n <= 0 || (size_t)n >= room) {
