@@ -33,7 +33,7 @@ typedef struct probe_request {
     uint32_t threads;
     const qn_format *formats;      /* [n_formats] */
     uint32_t n_formats;
-    double timeout;                /* seconds; 0 = 2 for a cpu class plugin, 20 for others */
+    double timeout;                /* seconds before a device is timed; 0 = 2 for a cpu class plugin, 20 for others */
     const volatile uint32_t *cancel; /* may be null */
 } probe_request;
 
