@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/words.h"
 #include "common/utf8.h"
 
 #define MAX_THREADS 256
@@ -61,6 +62,34 @@ static const char *find_config_option(int argc, char *const *argv) {
     return NULL;
 }
 
+#define VARIABLE_PREFIX "QUOIN_"
+
+/* Every variable of this program without its prefix, for those who misspell one. */
+static const char *const variable_names[] = {"BACKEND",  "BACKENDS_DISABLE", "CHECK_CONTRACT",
+                                             "CPU_MASK", "PLUGIN_DIR",       "PLUGIN_DIR_ADD"};
+
+static const char *next_variable(void *ctx) {
+    size_t *at = ctx;
+    return *at < sizeof variable_names / sizeof variable_names[0] ? variable_names[(*at)++] : NULL;
+}
+
+/* Variables of other programs may begin like ours, so that only what looks like a typing error is spoken of. */
+static void warn_of_variables(void) {
+    for (char **e = environ; e != NULL && *e != NULL; e++) {
+        char name[64];
+        size_t at = 0;
+        const size_t length = strcspn(*e, "="), prefix = strlen(VARIABLE_PREFIX);
+        if (length <= prefix || length - prefix >= sizeof name || strncmp(*e, VARIABLE_PREFIX, prefix) != 0) {
+            continue;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(length - prefix), *e + prefix);
+        const char *nearest = words_find_nearest(name, next_variable, &at);
+        if (nearest != NULL && strcmp(nearest, name) != 0) {
+            log_line(QN_LOG_WARN, VARIABLE_PREFIX "%s is no variable of quoin; did you mean " VARIABLE_PREFIX "%s?", name, nearest);
+        }
+    }
+}
+
 static bool is_own_section(const char *section, const char *command_name) {
     return strcmp(section, "common") == 0 || strcmp(section, command_name) == 0;
 }
@@ -74,6 +103,28 @@ static bool is_known_section(const char *section) {
     return strcmp(section, "common") == 0 || strncmp(section, BACKEND_SECTION, strlen(BACKEND_SECTION)) == 0;
 }
 
+static const char *next_section(void *ctx) {
+    size_t *at = ctx;
+    const size_t i = (*at)++;
+    return i == 0 ? "common" : i > 1 && commands[i - 2] == NULL ? NULL : i == 1 ? "backend cpu" : commands[i - 2]->name;
+}
+
+static qn_status refuse_section(command_context *c, const char *where, const char *section) {
+    size_t at = 0;
+    const char *nearest = words_find_nearest(section, next_section, &at);
+    return FAIL(&c->err, QN_BAD_INPUT, "%sunknown section [%s]; %s%s%ssections are [common], [backend NAME] and one per command",
+                where, section, nearest != NULL ? "did you mean [" : "", nearest != NULL ? nearest : "",
+                nearest != NULL ? "]? " : "");
+}
+
+static qn_status refuse_key(command_context *c, const char *where, const config_entry *entry, const option *const *tables,
+                            uint32_t n_tables) {
+    const char *nearest = options_find_nearest(tables, n_tables, entry->key);
+    return FAIL(&c->err, QN_BAD_INPUT, "%sunknown key %s in [%s]; %s%s%skeys are the long options without dashes", where, entry->key,
+                entry->section, nearest != NULL ? "did you mean " : "", nearest != NULL ? nearest : "",
+                nearest != NULL ? "? " : "");
+}
+
 static qn_status apply_config(command_context *c, const command *which, const option *const *tables,
                               uint32_t n_tables) {
     for (uint32_t i = 0; i < c->settings.n_entries; i++) {
@@ -81,9 +132,7 @@ static qn_status apply_config(command_context *c, const command *which, const op
         char where[512];
         snprintf(where, sizeof where, "%.400s: line %u: ", c->settings.path, entry->line);
         if (!is_known_section(entry->section)) {
-            return FAIL(&c->err, QN_BAD_INPUT,
-                        "%sunknown section [%s]; sections are [common], [backend NAME] and one per command", where,
-                        entry->section);
+            return refuse_section(c, where, entry->section);
         }
         if (!is_own_section(entry->section, which->name)) {
             continue;
@@ -91,8 +140,7 @@ static qn_status apply_config(command_context *c, const command *which, const op
         const uint32_t first = strcmp(entry->section, "common") == 0 ? n_tables - 1 : 0;
         const option *o = options_find(tables + first, n_tables - first, entry->key, strlen(entry->key));
         if (o == NULL) {
-            return FAIL(&c->err, QN_BAD_INPUT, "%sunknown key %s in [%s]; keys are the long options without dashes",
-                        where, entry->key, entry->section);
+            return refuse_key(c, where, entry, tables + first, n_tables - first);
         }
         QN_TRY(option_set(o, entry->value, where, &c->err), &c->err, "reading %s", c->settings.path);
     }
@@ -110,6 +158,7 @@ qn_status command_parse(command_context *c, const command *which, int argc, char
     }
     QN_TRY(options_parse(tables, n_tables, argc, argv, &c->args, &c->err), &c->err, "reading the command line");
     log_set_level(c->quiet ? QN_LOG_ERROR : c->verbose ? QN_LOG_DEBUG : QN_LOG_INFO);
+    warn_of_variables();
     if (c->help) {
         printf("usage: quoin %s %s\n%s.\n\noptions:\n", which->name, which->synopsis, which->summary);
         options_print_help(tables[0]);

@@ -29,8 +29,12 @@ qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, co
             snprintf(where + n, sizeof where - (size_t)n, "): ");
         }
     }
-    return FAIL(err, code, "backend %s failed at %s:%s %s: %s", p->on->spec.name, stage, where, status_name(code),
-                plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given");
+    char native[40] = "";
+    if (plugin_error->native_code != 0) {
+        snprintf(native, sizeof native, " (native code %" PRId64 ")", plugin_error->native_code);
+    }
+    return FAIL(err, code, "backend %s failed at %s:%s %s: %s%s", p->on->spec.name, stage, where, status_name(code),
+                plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given", native);
 }
 
 static void set_limits(plan *p, const plan_options *options) {

@@ -66,6 +66,7 @@ USABLE = {
     'leaves_a_child': [],
     'leaves_a_thread': [],
     'sets_flush_to_zero': ['changed the process in start', 'floating-point control', 'put back'],
+    'sets_flush_to_zero_in_a_step': ['changed the process in step', 'floating-point control', 'put back'],
     'installs_a_handler': ['changed the process in start', 'handler of SIGINT', 'put back'],
     'changes_the_process': ['changed the process in start', 'umask, working folder, environment', 'put back'],
     'forgets_terminators': [],
@@ -142,7 +143,7 @@ def every_plugin_of_the_folder_has_a_test(t):
     there = {os.path.basename(p)[:-len('.quoin.so')] for p in glob.glob(os.path.join(PLUGINS, '*.quoin.so'))}
     if not there:
         skip('no bad plugins are built')
-    others = {'is_software', 'offers_the_same_device', 'offers_it_again', 'has_little_memory'}
+    others = {'dies_in_the_host_alone', 'is_software', 'offers_the_same_device', 'offers_it_again', 'has_little_memory'}
     t.equal(there, set(REFUSED) | set(USABLE) | others)
 
 
@@ -214,6 +215,32 @@ def a_backend_that_is_disabled_is_not_there(t):
     t.has(r.err, 'is_slow refused at discovery')
     r = t.exits(0, 'backends', '--plugin', plugin('is_slow'), env={'QUOIN_BACKENDS_DISABLE': 'cuda*,is_*'})
     t.has(r.err, 'is disabled by QUOIN_BACKENDS_DISABLE')
+
+
+@test
+def who_crashes_in_spite_of_the_probe_is_named_in_the_last_line(t):
+    if SANITIZER:
+        skip('a sanitizer has handlers of its own')
+    done = subprocess.run([PROGRAM, 'run', make_tiny(t.path('tiny.gguf')), *RUN, '--backend', 'dies_in_the_host_alone', '--plugin',
+                           plugin('dies_in_the_host_alone')], capture_output=True, env=clean_environment())
+    t.equal(done.returncode, -signal.SIGSEGV, 'it ends as it would have')
+    t.equal(done.stderr.splitlines()[-1], b'error: backend dies_in_the_host_alone crashed in step: SIGSEGV')
+
+
+@test
+def the_contract_is_watched_when_that_is_asked_for(t):
+    model = make_tiny(t.path('tiny.gguf'))
+    watched = {'QUOIN_CHECK_CONTRACT': '1'}
+    for name in ('reference', 'cpu') if os.path.exists(CPU_PLUGIN) else ('reference',):
+        r = t.exits(0, 'run', model, *RUN, '--backend', name, env=watched)
+        t.equal(r.out, TEXT)
+        t.lacks(r.err, 'contract')
+    for name, words in (('sets_flush_to_zero', 'in start: it changes the process: floating-point control'),
+                        ('sets_flush_to_zero_in_a_step', 'in step: it changes the process: floating-point control')):
+        r = t.exits(0, 'run', model, *RUN, '--backend', name, '--plugin', plugin(name), env=watched)
+        t.equal(r.out, TEXT)
+        t.has(r.err, f'backend {name} breaks the contract ' + words)
+        t.lacks(t.exits(0, 'run', model, *RUN, '--backend', name, '--plugin', plugin(name)).err, 'contract')
 
 
 # ---------------------------------------------------------------- naming one backend runs nothing else

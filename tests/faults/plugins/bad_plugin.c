@@ -55,6 +55,17 @@ static void rest(long milliseconds) {
     nanosleep(&time, NULL);
 }
 
+/* A driver that is well-behaved as long as it is tried out. */
+static int is_probed(void) {
+    char line[4096] = "";
+    const int fd = open("/proc/self/cmdline", O_RDONLY);
+    const ssize_t n = fd >= 0 ? read(fd, line, sizeof line) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return n > 0 && memmem(line, (size_t)n, "probe-plugin", 12) != NULL;
+}
+
 /* --- When it is loaded -------------------------------------------------------------------------------------------------- */
 
 __attribute__((constructor)) static void construct(void) {
@@ -243,6 +254,12 @@ static void spoil(const qn_step *step, float value) {
 static qn_status QN_CALL step(qn_session *session, const qn_step *s, qn_error *err) {
     if (IS(dies_in_step)) {
         die();
+    }
+    if (IS(dies_in_the_host_alone) && !is_probed()) {
+        die();
+    }
+    if (IS(sets_flush_to_zero_in_a_step)) {
+        set_flush_to_zero();
     }
     if (IS(overflows_the_stack)) {
         overflow_the_stack(0);
