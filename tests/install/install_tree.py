@@ -35,6 +35,7 @@ share/man/man5/quoin.conf.5
 share/bash-completion/completions/quoin
 share/doc/quoin/README.md
 share/doc/quoin/abi/README.md
+share/doc/quoin/abi/loading.md
 share/doc/quoin/examples/minimal-plugin/minimal_plugin.c
 """.split()
 
