@@ -58,11 +58,11 @@ static void add_device(const choice *c, field *f, uint32_t entry, const probe_de
     }
 }
 
-/* Asks one plugin, and adds those of its devices that could be used. */
-static void ask(choice *c, uint32_t index, const workload *model, field *f) {
+/* Asks one plugin, and adds those of its devices that could be used. Who is alone need not be timed. */
+static void ask(choice *c, uint32_t index, bool is_alone, const workload *model, field *f) {
     static survey_result result; /* large; one thread at a time */
     const registry_entry *entry = &c->reg->entries[index];
-    const survey_need need = {.level = c->request->is_unmeasured ? 2 : 3, .model = model};
+    const survey_need need = {.level = c->request->is_unmeasured || is_alone ? 2 : 3, .model = model};
     backend_spec spec = {0}, full;
     error_context err = {0};
     snprintf(spec.name, sizeof spec.name, "%s", entry->name);
@@ -196,21 +196,23 @@ static qn_status open_processor(choice *c, backend *out, error_context *err) {
     return status >= 0 ? choice_open(c, &full, out, err) : status;
 }
 
-/* Plugins that could win against the program's own cpu. */
-static bool find_rivals(const choice *c) {
+/* Plugins that did not come with the program. */
+static uint32_t count_rivals(const choice *c) {
+    uint32_t n = 0;
     for (uint32_t i = 0; i < c->reg->n_entries; i++) {
-        if (!registry_is_own(&c->reg->entries[i])) {
-            return true;
-        }
+        n += !registry_is_own(&c->reg->entries[i]);
     }
-    return false;
+    return n;
 }
 
 qn_status choose_automatically(choice *c, backend *out, error_context *err) {
     static field f; /* large; one thread at a time */
     char program[REGISTRY_PATH_SIZE];
+    const uint32_t n_rivals = count_rivals(c);
+    const int own = registry_find(c->reg, "cpu");
+    const bool has_own = own >= 0 && registry_is_own(&c->reg->entries[own]);
     f.n = 0;
-    if (!find_rivals(c) || !probe_find_program(program, sizeof program)) {
+    if (n_rivals == 0 || !probe_find_program(program, sizeof program)) {
         return open_processor(c, out, err);
     }
     const workload *model = choice_model(c, err);
@@ -219,12 +221,11 @@ qn_status choose_automatically(choice *c, backend *out, error_context *err) {
     }
     for (uint32_t i = 0; i < c->reg->n_entries; i++) {
         if (!registry_is_own(&c->reg->entries[i])) {
-            ask(c, i, model, &f);
+            ask(c, i, n_rivals == 1 && !has_own, model, &f);
         }
     }
-    const int own = registry_find(c->reg, "cpu");
-    if (f.n > 0 && own >= 0 && registry_is_own(&c->reg->entries[own])) {
-        ask(c, (uint32_t)own, model, &f);
+    if (f.n > 0 && has_own) {
+        ask(c, (uint32_t)own, false, model, &f);
     }
     score_rank(f.items, f.n);
     drop_twins(&f);

@@ -26,13 +26,22 @@ const workload *choice_model(choice *c, error_context *err);
 /* The spec with the configuration's options filled in. */
 qn_status choice_fill(const choice *c, const backend_spec *spec, backend_spec *out, error_context *err);
 
+/* Asks request->accept; the backend is closed when that fails. */
+qn_status choice_accept(const choice *c, backend *on, error_context *err);
+
 /* Opens, in this process, and asks request->accept. *out is closed on error. */
 qn_status choice_open(const choice *c, const backend_spec *full, backend *out, error_context *err);
+
+/* Opens what the user named, after a probe where it did not come with the program; accept is not asked. */
+qn_status choice_open_named(choice *c, const backend_spec *spec, backend *out, error_context *err);
 
 /* Would another backend do better? Not when the model or the user is at fault. */
 bool choice_may_go_on(qn_status status);
 
 /* auto_choice.c */
 qn_status choose_automatically(choice *c, backend *out, error_context *err);
+
+/* split_choice.c: request->layers_on */
+qn_status choose_split(choice *c, backend *out, error_context *err);
 
 #endif

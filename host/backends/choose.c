@@ -51,15 +51,17 @@ bool choice_may_go_on(qn_status status) {
     }
 }
 
-qn_status choice_open(const choice *c, const backend_spec *full, backend *out, error_context *err) {
-    qn_status status = backend_open(c->reg, c->services, full, out, err);
-    if (status >= 0 && c->request->accept != NULL) {
-        status = c->request->accept(c->request->ctx, out, err);
-        if (status < 0) {
-            backend_close(out);
-        }
+qn_status choice_accept(const choice *c, backend *on, error_context *err) {
+    const qn_status status = c->request->accept != NULL ? c->request->accept(c->request->ctx, on, err) : QN_OK;
+    if (status < 0) {
+        backend_close(on);
     }
     return status;
+}
+
+qn_status choice_open(const choice *c, const backend_spec *full, backend *out, error_context *err) {
+    const qn_status status = backend_open(c->reg, c->services, full, out, err);
+    return status >= 0 ? choice_accept(c, out, err) : status;
 }
 
 /* Asks about a backend that the user named, and about the one device that was meant. */
@@ -83,7 +85,7 @@ static qn_status ask_named(choice *c, const registry_entry *entry, const backend
     return failed == NULL ? QN_OK : survey_refuse(full->name, &failed->info, &failed->end, true, err);
 }
 
-static qn_status open_named(choice *c, const backend_spec *spec, backend *out, error_context *err) {
+qn_status choice_open_named(choice *c, const backend_spec *spec, backend *out, error_context *err) {
     backend_spec full;
     char program[REGISTRY_PATH_SIZE];
     const int index = registry_find(c->reg, spec->name);
@@ -91,7 +93,12 @@ static qn_status open_named(choice *c, const backend_spec *spec, backend *out, e
     if (index >= 0 && !registry_is_own(&c->reg->entries[index]) && probe_find_program(program, sizeof program)) {
         QN_TRY(ask_named(c, &c->reg->entries[index], &full, err), err, "probing backend %s", spec->name);
     }
-    return choice_open(c, &full, out, err);
+    return backend_open(c->reg, c->services, &full, out, err);
+}
+
+static qn_status try_named(choice *c, const backend_spec *spec, backend *out, error_context *err) {
+    const qn_status status = choice_open_named(c, spec, out, err);
+    return status >= 0 ? choice_accept(c, out, err) : status;
 }
 
 /* The whole request is read before anything is tried: a typing error at its end is no refusal. */
@@ -162,7 +169,7 @@ static qn_status try_alternatives(choice *c, const backend_spec *specs, uint32_t
         }
         error_clear(&refusal);
         status = strcmp(specs[i].name, "auto") == 0 ? choose_automatically(c, out, &refusal)
-                                                    : open_named(c, &specs[i], out, &refusal);
+                                                    : try_named(c, &specs[i], out, &refusal);
         if (status == QN_OK) {
             return QN_OK;
         }
@@ -182,13 +189,14 @@ qn_status backend_choose(registry *reg, host_services *services, const backend_r
     choice c = {.reg = reg, .services = services, .request = request};
     backend_spec specs[MAX_ALTERNATIVES + 1];
     uint32_t n = 0;
-    *out_was_named = false;
+    const bool is_split = request->layers_on != NULL && request->layers_on[0] != '\0';
+    *out_was_named = is_split;
     memset(out, 0, sizeof *out);
     QN_TRY(parse_request(text, specs, &n, err), err, "choosing a backend");
-    *out_was_named = n == 1 && strcmp(specs[0].name, "auto") != 0;
+    *out_was_named = is_split || (n == 1 && strcmp(specs[0].name, "auto") != 0);
     QN_TRY(expand_aliases(reg, specs, &n, err), err, "choosing a backend");
     *out_was_named = *out_was_named && n == 1;
-    const qn_status status = try_alternatives(&c, specs, n, out, err);
+    const qn_status status = is_split ? choose_split(&c, out, err) : try_alternatives(&c, specs, n, out, err);
     if (c.is_asking) {
         survey_end(&c.asker);
     }

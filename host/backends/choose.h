@@ -37,6 +37,7 @@ typedef qn_status backend_accept_fn(void *ctx, const backend *on, error_context 
 
 typedef struct backend_request {
     const char *text; /* null or "" means auto */
+    const char *layers_on; /* "NAME[:DEVICE]=N": the first N layers there, the rest on text or cpu; null or "" for none */
     const backend_default *defaults; /* [n_defaults] */
     uint32_t n_defaults;
     double probe_timeout;        /* seconds; 0 = the usual */

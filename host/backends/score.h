@@ -24,6 +24,7 @@ typedef struct workload {
     uint32_t n_weights;
     uint64_t kv_bytes;       /* of K and V when the context is full */
     uint32_t n_ops;
+    uint32_t n_layers;       /* 0 = not known */
     uint64_t memory_bytes;   /* weights and state together: what a device with memory of its own must hold */
 } workload;
 

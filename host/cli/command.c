@@ -247,9 +247,11 @@ qn_status command_find_backends(command_context *c) {
     return QN_OK;
 }
 
-qn_status command_choose_backend(command_context *c, backend_measure_fn *measure, backend_accept_fn *accept, void *ctx) {
+qn_status command_choose_backend(command_context *c, const char *layers_on, backend_measure_fn *measure,
+                                 backend_accept_fn *accept, void *ctx) {
     QN_TRY(command_find_backends(c), &c->err, "starting");
     backend_request request = {.text = c->backend_request,
+                               .layers_on = layers_on,
                                .probe_timeout = c->probe_timeout,
                                .is_renewing = c->verify_backend,
                                .is_unmeasured = c->no_probe_speed,

@@ -78,8 +78,10 @@ qn_status command_start_team(command_context *c);
 /* Finds the plugins. Implies command_start_team. From now on descriptor 1 is standard error, and what this program prints goes
  * through a descriptor that plugins do not know: a driver's banner cannot get into the output. */
 qn_status command_find_backends(command_context *c);
-/* Finds the plugins and opens the backend that was asked for. measure and accept as in backend_request; both may be null. */
-qn_status command_choose_backend(command_context *c, backend_measure_fn *measure, backend_accept_fn *accept, void *ctx);
+/* Finds the plugins and opens the backend that was asked for. layers_on, measure and accept as in
+ * backend_request; all may be null. */
+qn_status command_choose_backend(command_context *c, const char *layers_on, backend_measure_fn *measure,
+                                 backend_accept_fn *accept, void *ctx);
 
 /* True when --backend asks for help on a backend; command_backend_help prints it and returns the exit status. */
 bool command_wants_backend_help(const command_context *c);

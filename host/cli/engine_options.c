@@ -30,7 +30,9 @@ void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
          &e->no_weight_check, 0, 0, NULL, NULL},
         {OPTION_STRING, "integrity", 0, "MODE", "full: all checksums at load; lazy: before the first use of each blob",
          &e->integrity, 0, 0, "full|lazy", NULL},
-        {OPTION_UINT, "chunk", 0, "N", "tokens of one prefill step (default 512)", &e->chunk, 1, 65536, NULL, NULL}};
+        {OPTION_UINT, "chunk", 0, "N", "tokens of one prefill step (default 512)", &e->chunk, 1, 65536, NULL, NULL},
+        {OPTION_STRING, "layers-on", 0, "SPEC=N", "the first N layers on this backend, the rest on --backend or cpu",
+         &e->layers_on, 0, 0, NULL, NULL}};
     memcpy(rows, filled, sizeof filled);
 }
 
@@ -143,7 +145,7 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
     opening o = {c, options, progress, e};
     QN_TRY(command_start_team(c), &c->err, "starting");
     QN_TRY(open_model(c, path, options, progress, &e->m), &c->err, "opening the model");
-    return command_choose_backend(c, measure_model, prepare_model, &o);
+    return command_choose_backend(c, options->layers_on, measure_model, prepare_model, &o);
 }
 
 qn_status engine_open(command_context *c, const char *path, const engine_options *options, engine *out) {

@@ -19,10 +19,11 @@ typedef struct engine_options {
     const char *assume;
     bool strict, no_weight_check;
     const char *integrity;   /* "full", "lazy" */
+    const char *layers_on;   /* "NAME[:DEVICE]=N", or null */
 } engine_options;
 
 /* The option table of these settings, filled with their defaults. */
-#define ENGINE_OPTION_ROWS 8
+#define ENGINE_OPTION_ROWS 9
 void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]);
 
 typedef struct engine {

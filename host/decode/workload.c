@@ -5,6 +5,8 @@
 
 #include <quoin/glue.h>
 
+#include "backends/program_split.h"
+
 static void add_weights(workload *w, qn_format format, uint64_t bytes) {
     for (uint32_t i = 0; i < PROBE_MAX_RATES; i++) {
         if (i == w->n_weights) {
@@ -29,6 +31,7 @@ static uint64_t buffer_bytes(const qn_buffer *buffer) {
 
 static void add_program(const qn_program *program, workload *w) {
     w->n_ops = program->n_ops;
+    w->n_layers = program_count_layers(program);
     for (uint32_t i = 0; i < program->n_buffers; i++) {
         const qn_buffer *buffer = qn_program_buffer(program, i);
         w->memory_bytes += buffer->role == QN_ROLE_WEIGHT ? buffer_bytes(buffer) : 0;

@@ -73,8 +73,13 @@ USABLE = {
     'is_slow': [],
 }
 
+# Their signals are a sanitizer's own business.
+CRASHING = {'dies_in_constructor', 'dies_in_query', 'dies_in_step', 'overflows_the_stack', 'illegal_instruction'}
+
 
 def plugin(name):
+    if SANITIZER and name in CRASHING:
+        skip('a sanitizer has handlers of its own')
     path = os.path.join(PLUGINS, name + '.quoin.so')
     if not os.path.exists(path):
         skip(f'{path} is not built')
@@ -153,7 +158,8 @@ def all_of_them_at_once_change_nothing(t):
     hanging = ('hangs_in_start', 'hangs_in_devices')
     os.mkdir(t.path('plugins'))
     for path in glob.glob(os.path.join(PLUGINS, '*.quoin.so')):
-        if os.path.basename(path)[:-len('.quoin.so')] not in hanging:
+        name = os.path.basename(path)[:-len('.quoin.so')]
+        if name not in hanging and not (SANITIZER and name in CRASHING):
             shutil.copy(path, t.path('plugins'))
     r = t.exits(0, 'run', make_tiny(t.path('tiny.gguf')), *RUN, '--plugin-dir', t.path('plugins'), env=cache(t))
     t.equal(r.out, TEXT)
@@ -303,6 +309,51 @@ def an_interrupt_during_a_probe_ends_the_program_and_the_child(t):
     t.true(not find_probe(), 'the child died with its parent')
 
 
+# ---------------------------------------------------------------- two devices
+def decode(t, model, *args):
+    return t.exits(0, 'run', model, *RUN, '--numeric', 'f32acc', '--kv', 'f32', *args)
+
+
+@test
+def layers_on_two_devices_give_the_text_of_one(t):
+    model = source('examples/models/quoin-tiny.gguf')
+    whole = decode(t, model, '--backend', 'reference').out
+    for n in range(1, 6):
+        r = decode(t, model, '--backend', 'reference', '--layers-on', f'is_slow={n}', '--plugin', plugin('is_slow'))
+        t.equal(r.out, whole, f'the text with {n} layers on the other device')
+        t.has(r.err, f'layers 0 to {n - 1} on backend is_slow device cpu, the rest on reference', 'using is_slow+reference')
+
+
+@test
+def a_divided_model_says_what_was_predicted(t):
+    need_cpu()
+    model = source('examples/models/quoin-tiny.gguf')
+    r = decode(t, model, '--layers-on', 'is_slow=2', '--plugin', plugin('is_slow'))
+    t.has(r.err, 'the rest on cpu: predicted', 'ms/token', 'on cpu alone', 'using is_slow+cpu')
+    t.equal(r.out, decode(t, model, '--backend', 'cpu').out)
+
+
+@test
+def the_contract_holds_across_the_border(t):
+    model = source('examples/models/quoin-tiny.gguf')
+    r = t.exits(0, 'run', model, *RUN, '--backend', 'reference', '--layers-on', 'is_slow=3', '--plugin', plugin('is_slow'),
+                env={'QUOIN_CHECK_CONTRACT': '1'})
+    t.lacks(r.err, 'contract')
+
+
+@test
+def a_division_that_cannot_be_is_refused_with_what_can(t):
+    model = source('examples/models/quoin-tiny.gguf')
+    for text, status, words in (('is_slow=6', 3, ['6 layers: 1 to 5']), ('is_slow', 2, ['BACKEND[:DEVICE]=N']),
+                                ('is_slow=0', 2, ['BACKEND[:DEVICE]=N']), ('=3', 2, ['a name is expected']),
+                                ('nobody=2', 3, ['nobody refused at discovery'])):
+        r = t.exits(status, 'run', model, *RUN, '--backend', 'reference', '--layers-on', text, '--plugin', plugin('is_slow'))
+        t.has(r.err, *words)
+        t.equal(r.out, b'')
+    r = t.exits(2, 'run', model, *RUN, '--backend', 'cpu;reference', '--layers-on', 'is_slow=2', '--plugin', plugin('is_slow'))
+    t.has(r.err, 'must be one name')
+
+
 # ---------------------------------------------------------------- what is remembered
 def count_probes(t, *args, env):
     """Runs `quoin backends --json`; how many plugins were probed anew."""
@@ -419,8 +470,8 @@ def without_timing_auto_goes_by_class_and_says_so(t):
 
 @test
 def elevated_privileges_search_the_program_s_folder_alone(t):
-    if os.getuid() != 0:
-        skip('making a program that runs as somebody else needs root')
+    if os.getuid() != 0 or SANITIZER:
+        skip('making a program that runs as somebody else needs root, and a program without sanitizers')
     os.chmod(t.folder, 0o755)
     os.makedirs(t.path('place/bin'))
     shutil.copy(PROGRAM, t.path('place/bin/quoin'))
