@@ -10,6 +10,7 @@
 
 #include "backends/choice.h"
 #include "backends/refusal.h"
+#include "backends/split_backend.h"
 #include "base/log.h"
 
 #define MAX_CANDIDATES 32u
@@ -17,6 +18,8 @@
 typedef struct field {
     candidate items[MAX_CANDIDATES];
     uint32_t n;
+    candidate small[MAX_CANDIDATES]; /* measured devices that cannot hold the whole model */
+    uint32_t n_small;
 } field;
 
 static void print_end(const char *name, const qn_device_info *device, const probe_end *end) {
@@ -25,14 +28,18 @@ static void print_end(const char *name, const qn_device_info *device, const prob
     log_line(QN_LOG_INFO, "%s", error_text(&err));
 }
 
+static uint64_t find_room(const qn_device_info *info) {
+    return info->memory_free > 0 ? info->memory_free : info->memory_total;
+}
+
 /* A device of its own memory that cannot hold the model. */
 static bool is_too_small(const qn_device_info *info, const workload *model, probe_end *out) {
-    const uint64_t room = info->memory_free > 0 ? info->memory_free : info->memory_total;
+    const uint64_t room = find_room(info);
     if ((info->flags & QN_DEVICE_HOST_MEMORY) != 0 || room == 0 || model->memory_bytes <= room) {
         return false;
     }
     *out = (probe_end){.status = QN_NO_DEVICE_MEM, .stage = "plan"};
-    snprintf(out->reason, sizeof out->reason, "the model needs %.0f MiB there, %.0f MiB are free",
+    snprintf(out->reason, sizeof out->reason, "the model needs %.1f MiB there, %.1f MiB are free",
              (double)model->memory_bytes / 1048576.0, (double)room / 1048576.0);
     return true;
 }
@@ -49,6 +56,9 @@ static void add_device(const choice *c, field *f, uint32_t entry, const probe_de
         print_end(name, &device->info, &device->end);
     } else if (is_too_small(&device->info, model, &end)) {
         print_end(name, &device->info, &end);
+        if (score_predict(&made, model, &format) && made.is_measured && f->n_small < MAX_CANDIDATES) {
+            f->small[f->n_small++] = made;
+        }
     } else if (!score_predict(&made, model, &format)) {
         log_line(QN_LOG_INFO, "backend %s device %s skipped: it does not run weights in %s", name, device->info.name,
                  qn_format_name(format));
@@ -99,14 +109,32 @@ static void drop_twins(field *f) {
     f->n = n;
 }
 
+/* Devices that are too small get another chance with the program's cpu for the layers that do not fit. */
+static void divide_small(const choice *c, field *f, uint32_t own, const workload *model) {
+    const candidate *cpu = NULL;
+    for (uint32_t i = 0; i < f->n; i++) {
+        cpu = f->items[i].entry == own ? &f->items[i] : cpu;
+    }
+    const candidate rest = cpu != NULL ? *cpu : (candidate){.name = NULL};
+    for (uint32_t i = 0; i < f->n_small && f->n < MAX_CANDIDATES && !c->request->is_unmeasured; i++) {
+        if (score_divide(&f->small[i], &rest, model, find_room(&f->small[i].device.info))) {
+            f->items[f->n++] = f->small[i];
+        }
+    }
+}
+
 static void print_place(const candidate *c, bool is_chosen) {
-    char speed[64];
+    char speed[64], layers[64] = "";
+    if (c->n_layers > 0) {
+        snprintf(layers, sizeof layers, " for layers 0 to %u, the rest on cpu,", c->n_layers - 1);
+    }
     if (c->is_measured) {
         snprintf(speed, sizeof speed, "predicted %.3g ms/token", c->ms);
     } else {
         snprintf(speed, sizeof speed, "unmeasured");
     }
-    log_line(QN_LOG_INFO, "backend %s device %s %s: %s", c->name, c->device.info.id, is_chosen ? "chosen" : "not needed", speed);
+    log_line(QN_LOG_INFO, "backend %s device %s%s %s: %s", c->name, c->device.info.id, layers, is_chosen ? "chosen" : "not needed",
+             speed);
 }
 
 /* Is there a GPU in the machine that nothing here has used? By vendor, because every server has some display controller. */
@@ -145,19 +173,37 @@ static void tell_of_gpu(const backend *on) {
     }
 }
 
+/* Opens a candidate, with the program's cpu behind it when it takes a part of the layers alone. */
+static qn_status open_candidate(choice *c, const candidate *item, backend *out, error_context *err) {
+    static const backend_spec cpu = {.name = "cpu"};
+    backend_spec spec = {0}, full, rest;
+    backend first, second;
+    snprintf(spec.name, sizeof spec.name, "%s", item->name);
+    snprintf(spec.device, sizeof spec.device, "%s", item->device.info.id);
+    QN_TRY(choice_fill(c, &spec, &full, err), err, "preparing backend %s", spec.name);
+    if (item->n_layers == 0) {
+        return choice_open(c, &full, out, err);
+    }
+    QN_TRY(choice_fill(c, &cpu, &rest, err), err, "preparing backend cpu");
+    QN_TRY(backend_open(c->reg, c->services, &full, &first, err), err, "opening backend %s", spec.name);
+    const qn_status status = backend_open(c->reg, c->services, &rest, &second, err);
+    if (status < 0) {
+        backend_close(&first);
+        return status;
+    }
+    QN_TRY(split_backend_open(&first, &second, item->n_layers, out, err), err, "dividing the model");
+    return choice_accept(c, out, err);
+}
+
 /* Opens the first of the ranked candidates that can be. */
 static qn_status open_ranked(choice *c, const field *f, backend *out, error_context *err) {
     qn_status status = QN_UNAVAILABLE;
     for (uint32_t i = 0; i < f->n && (i == 0 || choice_may_go_on(status)); i++) {
-        backend_spec spec = {0}, full;
-        snprintf(spec.name, sizeof spec.name, "%s", f->items[i].name);
-        snprintf(spec.device, sizeof spec.device, "%s", f->items[i].device.info.id);
         if (i > 0) {
             log_line(QN_LOG_INFO, "%s", error_text(err));
             error_clear(err);
         }
-        status = choice_fill(c, &spec, &full, err);
-        status = status >= 0 ? choice_open(c, &full, out, err) : status;
+        status = open_candidate(c, &f->items[i], out, err);
         if (status >= 0) {
             for (uint32_t k = i; k < f->n; k++) {
                 print_place(&f->items[k], k == i);
@@ -211,7 +257,7 @@ qn_status choose_automatically(choice *c, backend *out, error_context *err) {
     const uint32_t n_rivals = count_rivals(c);
     const int own = registry_find(c->reg, "cpu");
     const bool has_own = own >= 0 && registry_is_own(&c->reg->entries[own]);
-    f.n = 0;
+    f.n = f.n_small = 0;
     if (n_rivals == 0 || !probe_find_program(program, sizeof program)) {
         return open_processor(c, out, err);
     }
@@ -224,8 +270,9 @@ qn_status choose_automatically(choice *c, backend *out, error_context *err) {
             ask(c, i, n_rivals == 1 && !has_own, model, &f);
         }
     }
-    if (f.n > 0 && has_own) {
+    if (f.n + f.n_small > 0 && has_own) {
         ask(c, (uint32_t)own, false, model, &f);
+        divide_small(c, &f, (uint32_t)own, model);
     }
     score_rank(f.items, f.n);
     drop_twins(&f);

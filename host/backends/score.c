@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define TIE 1.03
+#define USABLE_ROOM 0.9 /* of what a device says is free: its own buffers need some */
 
 workload workload_usual(void) {
     return (workload){.weights = {{QN_FORMAT_Q8_0, (uint64_t)1 << 30}},
@@ -28,6 +29,17 @@ bool score_predict(candidate *c, const workload *w, qn_format *out_format) {
     seconds += c->device.kv_bytes_per_s > 0 ? (double)w->kv_bytes / (double)c->device.kv_bytes_per_s : 0.0;
     seconds += ((double)w->n_ops * (double)c->device.op_ns + (double)c->device.step_ns) * 1e-9;
     c->ms = seconds * 1e3;
+    return true;
+}
+
+bool score_divide(candidate *c, const candidate *rest, const workload *w, uint64_t room) {
+    const double fitting = (double)w->n_layers * USABLE_ROOM * (double)room / (double)(w->memory_bytes + 1);
+    const uint32_t n = (uint32_t)fitting;
+    if (!c->is_measured || !rest->is_measured || n == 0 || n >= w->n_layers) {
+        return false;
+    }
+    c->n_layers = n;
+    c->ms = (c->ms * n + rest->ms * (w->n_layers - n)) / w->n_layers;
     return true;
 }
 

@@ -36,12 +36,17 @@ typedef struct candidate {
     uint32_t entry;          /* index in the registry */
     const char *name;        /* of the backend; borrowed */
     probe_device device;
+    uint32_t n_layers;       /* > 0: only so many layers fit; the rest runs on the program's cpu */
     bool is_measured;        /* ms counts */
     double ms;
 } candidate;
 
 /* Fills ms and is_measured. False when a format of the model was tried and cannot be run there: *out_format tells which. */
 bool score_predict(candidate *c, const workload *w, qn_format *out_format);
+
+/* Makes of a device that cannot hold the whole model one that runs its first layers, with `rest` for the others: as many as fit into
+ * `room` bytes, layers taken as equally heavy. Both must have been measured. False when none fits. */
+bool score_divide(candidate *c, const candidate *rest, const workload *w, uint64_t room);
 
 /* Best first. Within 3 % of the fastest: what needs less memory (reads the host's in place), then the name. What was not measured
  * comes behind, as GPU, integrated GPU, other, CPU. */

@@ -148,7 +148,7 @@ def every_plugin_of_the_folder_has_a_test(t):
     there = {os.path.basename(p)[:-len('.quoin.so')] for p in glob.glob(os.path.join(PLUGINS, '*.quoin.so'))}
     if not there:
         skip('no bad plugins are built')
-    others = {'dies_in_the_host_alone', 'is_software', 'offers_the_same_device', 'offers_it_again', 'has_little_memory'}
+    others = {'dies_in_the_host_alone', 'cheats_and_is_too_small', 'is_software', 'offers_the_same_device', 'offers_it_again', 'has_little_memory'}
     t.equal(there, set(REFUSED) | set(USABLE) | others)
 
 
@@ -330,6 +330,18 @@ def a_divided_model_says_what_was_predicted(t):
     model = source('examples/models/quoin-tiny.gguf')
     r = decode(t, model, '--layers-on', 'is_slow=2', '--plugin', plugin('is_slow'))
     t.has(r.err, 'the rest on cpu: predicted', 'ms/token', 'on cpu alone', 'using is_slow+cpu')
+    t.equal(r.out, decode(t, model, '--backend', 'cpu').out)
+
+
+@test
+def auto_divides_a_model_that_is_too_large_for_a_fast_device(t):
+    need_cpu()
+    model = source('examples/models/quoin-tiny.gguf')
+    args = ['--plugin', plugin('cheats_and_is_too_small'), '--backend', 'auto']
+    r = decode(t, model, *args)
+    t.has(r.err, 'refused at plan: NO_DEVICE_MEM', 'MiB are free')
+    t.has(r.err, 'backend cheats_and_is_too_small device cpu for layers 0 to ', 'the rest on cpu, chosen: predicted',
+          'using cheats_and_is_too_small+cpu')
     t.equal(r.out, decode(t, model, '--backend', 'cpu').out)
 
 

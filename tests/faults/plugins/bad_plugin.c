@@ -203,6 +203,10 @@ static qn_status QN_CALL devices(qn_plugin_state *plugin, qn_device_info *infos,
         if (IS(offers_the_same_device) || IS(offers_it_again)) {
             snprintf(infos->id, sizeof infos->id, FAKE_PCI);
         }
+        if (IS(cheats_and_is_too_small)) {
+            infos->flags &= ~QN_DEVICE_HOST_MEMORY;
+            infos->memory_total = infos->memory_free = 1300000; /* half of quoin-tiny.gguf */
+        }
         if (IS(has_little_memory)) {
             infos->flags &= ~QN_DEVICE_HOST_MEMORY;
             infos->memory_total = infos->memory_free = 1024;
@@ -269,6 +273,13 @@ static qn_status QN_CALL step(qn_session *session, const qn_step *s, qn_error *e
     }
     if (IS(is_slow)) {
         rest(5);
+    }
+    if (IS(cheats_and_is_too_small) && is_probed()) { /* the result of the first run still lies there */
+        static qn_session *last;
+        if (session == last) {
+            return QN_OK;
+        }
+        last = session;
     }
     const qn_status status = honest->step(session, s, err);
     if (IS(computes_wrong)) {

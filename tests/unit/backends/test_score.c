@@ -97,6 +97,20 @@ static void within_three_percent_memory_and_then_the_name_decide(void **state) {
     assert_string_equal(rank(memory, 2, text), "az");
 }
 
+static void a_device_that_is_too_small_takes_the_layers_that_fit(void **state) {
+    (void)state;
+    const workload large = {.n_layers = 10, .memory_bytes = 1000};
+    candidate small = make_timed("s", 20), rest = make_timed("c", 100);
+    assert_true(score_divide(&small, &rest, &large, 500)); /* nine tenths of the room: 4.5 layers */
+    assert_int_equal(small.n_layers, 4);
+    assert_float_equal(small.ms, 20 * 0.4 + 100 * 0.6, 1e-9);
+    small = make_timed("s", 20);
+    assert_false(score_divide(&small, &rest, &large, 100));
+    assert_false(score_divide(&small, &rest, &large, 5000)); /* it would fit as a whole */
+    rest.is_measured = false;
+    assert_false(score_divide(&small, &rest, &large, 500));
+}
+
 static void what_was_not_measured_comes_behind_by_its_class(void **state) {
     (void)state;
     char text[8];
@@ -131,6 +145,7 @@ int main(void) {
         cmocka_unit_test(what_was_not_measured_is_no_number),
         cmocka_unit_test(the_fastest_goes_first),
         cmocka_unit_test(within_three_percent_memory_and_then_the_name_decide),
+        cmocka_unit_test(a_device_that_is_too_small_takes_the_layers_that_fit),
         cmocka_unit_test(what_was_not_measured_comes_behind_by_its_class),
         cmocka_unit_test(only_ids_that_name_a_device_can_be_the_same_one),
     };
