@@ -261,10 +261,8 @@ qn_status choose_automatically(choice *c, backend *out, error_context *err) {
     if (n_rivals == 0 || !probe_find_program(program, sizeof program)) {
         return open_processor(c, out, err);
     }
-    const workload *model = choice_model(c, err);
-    if (model == NULL) {
-        return err->code;
-    }
+    const workload *model = NULL;
+    QN_TRY(choice_model(c, &model, err), err, "comparing devices");
     for (uint32_t i = 0; i < c->reg->n_entries; i++) {
         if (!registry_is_own(&c->reg->entries[i])) {
             ask(c, i, n_rivals == 1 && !has_own, model, &f);

@@ -20,8 +20,8 @@ typedef struct choice {
 /* The surveyor, made when it is first needed; nothing is read from disk before. */
 surveyor *choice_asker(choice *c);
 
-/* The model's needs; the usual ones when no model is known. Null with the error when the model cannot be read. */
-const workload *choice_model(choice *c, error_context *err);
+/* The model's needs; the usual ones when no model is known. Fails as request->measure does; *out_model is untouched then. */
+qn_status choice_model(choice *c, const workload **out_model, error_context *err);
 
 /* The spec with the configuration's options filled in. */
 qn_status choice_fill(const choice *c, const backend_spec *spec, backend_spec *out, error_context *err);

@@ -18,15 +18,16 @@ surveyor *choice_asker(choice *c) {
     return &c->asker;
 }
 
-const workload *choice_model(choice *c, error_context *err) {
+qn_status choice_model(choice *c, const workload **out_model, error_context *err) {
     if (!c->has_model) {
         c->model = workload_usual();
-        if (c->request->measure != NULL && c->request->measure(c->request->ctx, &c->model, err) < 0) {
-            return NULL;
+        if (c->request->measure != NULL) {
+            QN_TRY(c->request->measure(c->request->ctx, &c->model, err), err, "counting what the model needs");
         }
         c->has_model = true;
     }
-    return &c->model;
+    *out_model = &c->model;
+    return QN_OK;
 }
 
 qn_status choice_fill(const choice *c, const backend_spec *spec, backend_spec *out, error_context *err) {
@@ -66,8 +67,9 @@ qn_status choice_open(const choice *c, const backend_spec *full, backend *out, e
 
 /* Asks about a backend that the user named, and about the one device that was meant. */
 static qn_status ask_named(choice *c, const registry_entry *entry, const backend_spec *full, error_context *err) {
-    const survey_need need = {.level = 2, .is_named = true};
     static survey_result result; /* large; one thread at a time */
+    survey_need need = {.level = 2, .is_named = true};
+    QN_TRY(choice_model(c, &need.model, err), err, "probing backend %s", full->name);
     survey_ask(choice_asker(c), entry, full, &need, &result);
     const probe_answer *answer = &result.probe.answer;
     if (answer->end.status < 0) {

@@ -40,11 +40,10 @@ static bool predict_half(choice *c, const backend *on, const workload *model, do
 
 /* Layers are taken as equally heavy, and what is not in a layer as the second half's share of nothing: good enough for one line. */
 static void print_split(choice *c, const backend *first, const backend *second, uint32_t n_layers) {
-    error_context err = {0};
     char speed[96] = "unmeasured";
     double first_ms, second_ms;
-    const workload *model = choice_model(c, &err);
-    const uint32_t n = model != NULL ? model->n_layers : 0;
+    const workload *model = NULL;
+    const uint32_t n = choice_model(c, &model, NULL) >= 0 ? model->n_layers : 0;
     if (n > n_layers && predict_half(c, first, model, &first_ms) && predict_half(c, second, model, &second_ms)) {
         snprintf(speed, sizeof speed, "predicted %.3g ms/token, %.3g on %.16s alone",
                  (first_ms * n_layers + second_ms * (n - n_layers)) / n, second_ms, second->spec.name);

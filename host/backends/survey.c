@@ -7,6 +7,9 @@
 
 #include "backends/refusal.h"
 
+/* Seconds for what came with the program: a deadline is not meant for it, and a busy machine must not cost it the choice. */
+#define OWN_TIMEOUT 60.0
+
 void survey_begin(surveyor *s, const host_services *services, double timeout, bool is_renewing) {
     memset(s, 0, sizeof *s);
     s->services = services;
@@ -91,7 +94,7 @@ static void probe_anew(surveyor *s, const registry_entry *entry, const backend_s
                                    .threads = team_size(s->services->workers),
                                    .formats = formats,
                                    .n_formats = collect_formats(need, known, formats),
-                                   .timeout = s->timeout,
+                                   .timeout = s->timeout > 0.0 ? s->timeout : registry_is_own(entry) ? OWN_TIMEOUT : 0.0,
                                    .cancel = &s->services->cancel};
     if (!probe_journal_begin(&s->cache, entry->path, need->is_named)) {
         out->probe.answer.end = (probe_end){QN_UNAVAILABLE, "probe", "the system went down while it was probed the last time; "

