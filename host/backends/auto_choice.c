@@ -129,7 +129,7 @@ static void print_place(const candidate *c, bool is_chosen) {
         snprintf(layers, sizeof layers, " for layers 0 to %u, the rest on cpu,", c->n_layers - 1);
     }
     if (c->is_measured) {
-        snprintf(speed, sizeof speed, "predicted %.3g ms/token", c->ms);
+        snprintf(speed, sizeof speed, c->ms < 100.0 ? "predicted %.3g ms/token" : "predicted %.0f ms/token", c->ms);
     } else {
         snprintf(speed, sizeof speed, "unmeasured");
     }
