@@ -13,7 +13,7 @@
 #include "backends/split_backend.h"
 #include "base/log.h"
 
-#define MAX_CANDIDATES 32u
+#define MAX_CANDIDATES 16u
 
 typedef struct field {
     candidate items[MAX_CANDIDATES];
@@ -70,7 +70,7 @@ static void add_device(const choice *c, field *f, uint32_t entry, const probe_de
 
 /* Asks one plugin, and adds those of its devices that could be used. Who is alone need not be timed. */
 static void ask(choice *c, uint32_t index, bool is_alone, const workload *model, field *f) {
-    static survey_result result; /* large; one thread at a time */
+    survey_result result;
     const registry_entry *entry = &c->reg->entries[index];
     const survey_need need = {.level = c->request->is_unmeasured || is_alone ? 2 : 3, .model = model};
     backend_spec spec = {0}, full;
@@ -252,7 +252,7 @@ static uint32_t count_rivals(const choice *c) {
 }
 
 qn_status choose_automatically(choice *c, backend *out, error_context *err) {
-    static field f; /* large; one thread at a time */
+    field f;
     char program[REGISTRY_PATH_SIZE];
     const uint32_t n_rivals = count_rivals(c);
     const int own = registry_find(c->reg, "cpu");

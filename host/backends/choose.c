@@ -67,7 +67,7 @@ qn_status choice_open(const choice *c, const backend_spec *full, backend *out, e
 
 /* Asks about a backend that the user named, and about the one device that was meant. */
 static qn_status ask_named(choice *c, const registry_entry *entry, const backend_spec *full, error_context *err) {
-    static survey_result result; /* large; one thread at a time */
+    survey_result result;
     survey_need need = {.level = 2, .is_named = true};
     QN_TRY(choice_model(c, &need.model, err), err, "probing backend %s", full->name);
     survey_ask(choice_asker(c), entry, full, &need, &result);
@@ -207,7 +207,7 @@ qn_status backend_choose(registry *reg, host_services *services, const backend_r
 
 /* Does it load? What it answers when it is started is no matter here. */
 static qn_status load_for_help(choice *c, registry_entry *entry, const backend_spec *spec, error_context *err) {
-    static survey_result result; /* large; one thread at a time */
+    survey_result result;
     const survey_need need = {.level = 1, .is_named = true};
     char program[REGISTRY_PATH_SIZE];
     if (!registry_is_own(entry) && probe_find_program(program, sizeof program)) {

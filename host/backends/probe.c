@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +31,15 @@
 
 extern char **environ;
 
-static bool is_own_program;
-static uint32_t n_children;
+static bool is_own_program; /* written before any thread is there */
+static atomic_uint n_children;
 
 void probe_use_own_program(void) {
     is_own_program = true;
 }
 
 uint32_t probe_count_children(void) {
-    return n_children;
+    return atomic_load(&n_children);
 }
 
 /* An address inside whatever file this code was linked into. */
@@ -165,7 +166,7 @@ static int spawn_with(child *c, const char *program, command_line *line, int ans
     const int failure = posix_spawn(&c->pid, program, &actions, &attributes, line->argv, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    n_children += failure == 0;
+    atomic_fetch_add(&n_children, failure == 0);
     return failure;
 }
 

@@ -11,7 +11,7 @@
  * libquoin uses bin/quoin of the installation that the library belongs to; where there is none, nothing is probed and plugins are
  * opened in the process at once.
  *
- * Threading: one thread at a time.
+ * Threading: thread-safe, but for probe_use_own_program, which comes first.
  * Memory:    values; nothing is kept.
  * Errors:    what the plugin did wrong is a probe_end in the answer, not an error of the call.
  */

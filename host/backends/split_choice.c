@@ -20,7 +20,7 @@ static qn_status parse_layers_on(const char *text, backend_spec *out, uint32_t *
 
 /* The timings of one half, when they are known or may be taken; false otherwise. */
 static bool predict_half(choice *c, const backend *on, const workload *model, double *out_ms) {
-    static survey_result result; /* large; one thread at a time */
+    survey_result result;
     const survey_need need = {.level = 3, .model = model};
     const int index = registry_find(c->reg, on->spec.name);
     qn_format format;

@@ -282,15 +282,25 @@ static int print_all(command_context *c, json_t *list) {
     return is_written ? EXIT_DONE : EXIT_IO;
 }
 
-static int run(command_context *c) {
+static void print_machine(const command_context *c) {
     char features[256];
+    qn_machine disabled = c->machine;
+    disabled.cpu_features[0] = machine_disabled_features();
+    log_line(c->json ? QN_LOG_DEBUG : QN_LOG_INFO, "machine: %u threads of %u cores, %s", team_size(c->workers),
+             c->machine.n_cores, machine_describe_features(&c->machine, features, sizeof features));
+    if (disabled.cpu_features[0] != 0) {
+        log_line(c->json ? QN_LOG_DEBUG : QN_LOG_INFO, "machine: the CPU has %s too, but the system has not enabled their state",
+                 machine_describe_features(&disabled, features, sizeof features));
+    }
+}
+
+static int run(command_context *c) {
     surveyor asker;
     const workload model = workload_usual();
     if (command_find_backends(c) < 0) {
         return command_fail(c);
     }
-    log_line(c->json ? QN_LOG_DEBUG : QN_LOG_INFO, "machine: %u threads of %u cores, %s", team_size(c->workers),
-             c->machine.n_cores, machine_describe_features(&c->machine, features, sizeof features));
+    print_machine(c);
     survey_begin(&asker, &c->services, c->probe_timeout, c->verify_backend);
     if (settings.rescan) {
         probe_cache_clear(&asker.cache);
