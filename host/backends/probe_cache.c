@@ -131,8 +131,8 @@ static bool read_line(const char *at, const char *end, record *out) {
 
 /* The record at or behind *at; moves behind it. */
 static bool next_record(const probe_cache *cache, size_t *at, record *out) {
-    const char *const all_end = cache->text.text + cache->text.size;
-    while (cache->text.text != NULL && *at < cache->text.size) {
+    while (*at < cache->text.size) {
+        const char *const all_end = cache->text.text + cache->text.size;
         const char *begin = cache->text.text + *at, *line_end = memchr(begin, '\n', cache->text.size - *at);
         const size_t left = (size_t)(all_end - begin);
         if (line_end == NULL || left < strlen(RECORD) || memcmp(begin, RECORD, strlen(RECORD)) != 0) {
