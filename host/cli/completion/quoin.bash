@@ -23,12 +23,21 @@ _quoin_options() {
         publish) echo '--output --web-seed --reference-magnet --base --strict --force -o' ;;
         vault) echo '--shallow' ;;
         bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
+        query)
+            echo '--prefix --where --select --distinct --limit --offset --count --exists --format --explain --terms --strict -p -w -s -n -c -f'
+            ;;
+        export) echo '--output --force --lossy --unsorted --memory --terms --strict -o' ;;
+        stats) echo '--top --memory --terms --strict' ;;
+        diff) echo '--brief --lossy --memory --strict' ;;
+        merge) echo '--output --force --segment-size --memory --strict -o' ;;
     esac
 }
 
 # Values of an option that takes one of a few words; an empty line when it takes anything else.
 _quoin_values() {
     case $1 in
+        --terms) echo 'auto surface bare token' ;;
+        --format) echo 'nquads jsonl tsv table' ;;
         --numeric) echo 'auto f32acc act8' ;;
         --kv) echo 'auto f16 bf16 f32' ;;
         --integrity) echo 'full lazy' ;;
@@ -47,7 +56,7 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench compact journal migrate publish vault --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench compact journal migrate publish vault query export stats diff merge --help --version' -- "$current")
         return
     fi
     local values
