@@ -106,6 +106,20 @@ def check_formats(facts):
             package.fail("an empty GGUF must be refused, and a Q8_0 block has 34 bytes")
 
 
+def check_q42(facts):
+    """examples/q42_lookup.c, built by pkg-config alone, asks a volume that the installed program has written."""
+    work = make_work_folder(facts, "q42")
+    package.run(facts, [facts.cc, "-std=c11", "-D_POSIX_C_SOURCE=200809L", facts.source / "examples" / "q42_lookup.c", "-o", work / "q42_lookup",
+                        *pkg_config(facts, "--cflags", "--libs", "quoin-formats")])
+    (work / "in.nt").write_text("".join(f'<http://e.example/s{i % 3}> <http://e.example/p> "{i}" .\n' for i in range(9)))
+    package.run(facts, [facts.prefix / "bin" / "quoin", "ingest", work / "in.nt", "-o", work / "v.q42"])
+    out = package.run(facts, [work / "q42_lookup", work / "v.q42", "<http://e.example/s1>"]).stdout
+    wanted = [f'<http://e.example/s1> <http://e.example/p> "{i}"' for i in (1, 4, 7)]
+    if sorted(out.splitlines()) != wanted:
+        package.fail(f"the statements are not those that were written: {out}")
+    package.run(facts, [work / "q42_lookup", work / "in.nt", "<http://e.example/s1>"], expect=1)
+
+
 def check_missing_verb(facts, work):
     """A table without a verb that every host calls is refused, not called."""
     folder = work / "without_seal"
@@ -147,6 +161,6 @@ def check_minimal_plugin(facts):
             package.fail("a named backend that is refused says so and writes no text")
 
 
-CHECKS = {"headers": check_headers, "find_package": check_find_package, "pkg_config": check_pkg_config, "formats": check_formats,
+CHECKS = {"headers": check_headers, "find_package": check_find_package, "pkg_config": check_pkg_config, "formats": check_formats, "q42": check_q42,
           "minimal_plugin": check_minimal_plugin}
 CHECKS[sys.argv[1]](package.parse_facts(sys.argv[2:]))
