@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/q42_files.h>
 #include <quoin/q42_write.h>
 
 #include "graph/convention.h"
@@ -16,6 +17,18 @@ static void close_file(graph_file *f) {
     *f = (graph_file){.path = NULL};
 }
 
+/* What is no volume at all is named for what it is. */
+static qn_status refuse_kind(const graph_file *f, fmt_status opened, const fmt_diag *diag, error_context *err) {
+    const q42_file_kind kind = strcmp(diag->rule, "header.magic") == 0 ? q42_detect(f->file.span) : Q42_FILE_UNKNOWN;
+    const qn_status status = error_from_diag(err, opened, diag, f->path);
+    if (kind == Q42_FILE_RAW || kind == Q42_FILE_FRAMED) {
+        return FAIL(err, QN_BAD_FILE, "%s: this is %s; quoin migrate %s -o NEW.q42 makes a volume of it", f->path,
+                    q42_file_kind_name(kind), f->path);
+    }
+    return kind == Q42_FILE_UNKNOWN ? status
+                                    : FAIL(err, QN_BAD_FILE, "%s: this is %s, not a Q42 volume", f->path, q42_file_kind_name(kind));
+}
+
 /* Maps and opens one file; f->path is set. */
 static qn_status open_file(graph_file *f, fmt_mode mode, error_context *err) {
     fmt_diag diag;
@@ -25,7 +38,7 @@ static qn_status open_file(graph_file *f, fmt_mode mode, error_context *err) {
     }
     const fmt_status opened = q42_open(f->file.span, mode, &f->volume, NULL, NULL, &diag);
     if (opened != FMT_OK) {
-        return error_from_diag(err, opened, &diag, f->path);
+        return refuse_kind(f, opened, &diag, err);
     }
     f->checked = calloc((size_t)(f->volume.lexicon.n_pages / 8 + 1), sizeof *f->checked);
     if (f->checked == NULL) {

@@ -30,12 +30,12 @@ enum {
     TERMS_AUTO = 0,
     TERMS_SURFACE = 1, /* N-Triples terms: <iri>, "text"@en, _:label */
     TERMS_BARE = 2,    /* bare IRIs and literal values */
-    TERMS_TOKEN = 3    /* version 1: bare, keys of 64 bits */
+    TERMS_TOKEN = 3    /* as version 1 had it: bare without language, keys of 64 bits */
 };
 
 typedef struct graph_volume graph_volume;
 
-/* Opens what `path` is: a volume, or a volume root with its members. `terms` TERMS_AUTO: by the mark in the lexicon; without it
+/* Opens what `path` is: a volume, or a volume root with its members; another kind of file is named, with what to do. `terms` TERMS_AUTO: by the mark in the lexicon; without it
  * surface if every string is a complete N-Triples term, otherwise bare. */
 qn_status graph_volume_open(const char *path, fmt_mode mode, term_convention terms, graph_volume **out_volume,
                             error_context *err);

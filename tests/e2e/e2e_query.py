@@ -422,6 +422,17 @@ def a_broken_block_or_page_is_one_error_with_its_place(t):
 
 
 @test
+def what_is_no_volume_is_named_with_what_to_do(t):
+    blocks, _ = volumes.encode(random_quads(14, 900))
+    raw = volumes.write_file(t.path('raw.q42'), b''.join(volumes.raw_block(b, i) for i, b in enumerate(blocks)))
+    t.has(t.exits(1, 'query', raw, '?s ?p ?o').err, 'version 1', 'quoin migrate')
+    t.has(t.exits(1, 'query', volumes.write_file(t.path('x.q42'), b'nothing at all'), '?s ?p ?o').err, 'header.magic')
+    old = bytearray(open(a_volume(t, random_quads(15, 20)), 'rb').read())
+    old[4] = 2
+    t.has(t.exits(1, 'query', volumes.write_file(t.path('old.q42'), bytes(old)), '?s ?p ?o').err, 'migrate')
+
+
+@test
 def members_of_a_set_must_be_those_of_its_manifest(t):
     quads = random_quads(13, 1000)
     path = write_set(t.path('v.q42'), quads, 2, 1, block_quins=100)

@@ -161,6 +161,30 @@ def trouble_in_diff_is_told_apart_from_a_difference(t):
     t.has(t.exits(2, 'diff', a).err, 'two volumes')
 
 
+# ---------------------------------------------------------------- what ingest writes
+@test
+def ingest_export_ingest_gives_the_same_bytes(t):
+    quads = random_quads(20, 2500)
+    text = volumes.write_file(t.path('in.nq'), sorted_lines(quads))
+    for more in ((), ('--segment-size', '128K')):
+        t.exits(0, 'ingest', text, '-o', t.path('a.q42'), '--force', *more)
+        t.exits(0, 'export', t.path('a.q42'), '-o', t.path('out.nq'), '--force')
+        t.equal(open(t.path('out.nq'), 'rb').read(), sorted_lines(quads))
+        t.exits(0, 'ingest', t.path('out.nq'), '-o', t.path('b.q42'), '--force')
+        t.equal(t.exits(0, 'diff', t.path('a.q42'), t.path('b.q42'), '--json').json()['compared_by'], 'ids')
+        t.equal(int(t.exits(0, 'query', t.path('a.q42'), '?s ?p ?o ?g', '--count').out), len(quads))
+
+
+@test
+def the_independent_writer_and_ingest_agree_on_every_id(t):
+    quads = random_quads(21, 2500)
+    text = volumes.write_file(t.path('in.nq'), sorted_lines(quads))
+    for terms in ('surface', 'bare'):
+        t.exits(0, 'ingest', text, '-o', t.path('a.q42'), '--terms', terms, '--force')
+        b = write_volume(t.path('b.q42'), quads, terms=terms)
+        t.equal(t.exits(0, 'diff', t.path('a.q42'), b, '--lossy').out, b'')
+
+
 # ---------------------------------------------------------------- merge
 def renamed(quads, number):
     return [tuple(f'_:s{number}_{x[2:]}' if x and x.startswith('_:') else x for x in q) for q in quads]

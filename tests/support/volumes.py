@@ -48,12 +48,12 @@ def unescape(text):
     return re.sub(r'\\(.)', lambda m: {'n': '\n', 'r': '\r'}.get(m.group(1), m.group(1)), text)
 
 
-def bare(text):
-    """The bare text of a surface text."""
+def bare(text, place):
+    """The bare text of a surface text; a blank graph name loses its underscore."""
     if text[0] == '<':
         return text[1:-1]
     if text[0] == '_':
-        return text
+        return text[2:] if place == 3 else text
     value, language = re.fullmatch(r'"((?:[^"\\]|\\.)*)"(@[\w-]+|\^\^<.*>)?', text, re.S).groups()
     return unescape(value) + (language if language and language[0] == '@' else '')
 
@@ -67,7 +67,7 @@ def statement_ids(quad, terms, lexicon):
             continue
         word = inline(text) if place == 2 else None
         if word is None:
-            hashed = text if terms == 'surface' else bare(text)
+            hashed = text if terms == 'surface' else bare(text, place)
             word = key(hashed)
             if terms == 'bare' and hashed.startswith('did:q42:') and place in (0, 2):
                 word = key(hashed[8:]) | 1 << 63
