@@ -241,7 +241,9 @@ def volumes_of_different_conventions_are_not_merged(t):
     t.true('m.q42' not in t.files(), 'nothing is written')
     c = write_volume(t.path('c.q42'), quads[:20], terms='bare')
     t.exits(0, 'merge', b, c, '-o', t.path('m.q42'))
-    t.equal(int(t.exits(0, 'query', t.path('m.q42'), '?s ?p ?o', '--count').out), len(set(renamed(quads, 1)) | set(renamed(quads[:20], 2))))
+    # a bare graph name does not tell whether it was a blank node, so it stays what it is
+    wanted = {q[:3] + (kept[3],) for n, part in ((1, quads), (2, quads[:20])) for q, kept in zip(renamed(part, n), part)}
+    t.equal(int(t.exits(0, 'query', t.path('m.q42'), '?s ?p ?o', '--count').out), len(wanted))
 
 
 if __name__ == '__main__':
