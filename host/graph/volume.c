@@ -114,8 +114,8 @@ static qn_status open_member(graph_volume *v, uint32_t index, graph_file *f, err
                     v->root.path, (int)record->locator.size, record->locator.data);
     }
     const qn_status status = open_file(f, v->mode, err);
-    if (status < 0) {
-        return error_add(err, status, __FILE__, __LINE__, "opening a member of %s", v->root.path);
+    if (status < 0) { /* NOT_FOUND without words is the end of a walk: a missing file must not look like one */
+        return error_add(err, status == QN_NOT_FOUND ? QN_IO : status, __FILE__, __LINE__, "opening a member of %s", v->root.path);
     }
     if (f->file.span.size != record->bytes) {
         return FAIL(err, QN_BAD_FILE, "%s: it has %llu bytes; the set's manifest says %llu", f->path,

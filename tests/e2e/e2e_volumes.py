@@ -2,6 +2,7 @@
 """quoin export, stats and diff: what they say of a volume is held against the statements that it was made from."""
 import collections
 import gzip
+import os
 import struct
 
 import volumes
@@ -99,6 +100,20 @@ def a_full_output_ends_with_one_message(t):
         with open('/dev/full', 'wb') as full:
             r = t.exits(6, *words, stdout=full)
         t.equal(r.err.count(b'error:'), 1, 'messages')
+
+
+@test
+def a_missing_member_of_a_set_is_never_an_end(t):
+    quads = random_quads(22, 1500)
+    for missing in ('v.segment-00001.q42', 'v.lex-00001.q42'):
+        path = write_set(t.path('v.q42'), quads, 3, 2, block_quins=100)
+        os.remove(t.path(missing))
+        for words in (('export', path), ('export', path, '--unsorted'), ('stats', path), ('query', path, '?s ?p ?o'), ('diff', path, path),
+                      ('merge', path, '-o', t.path('m.q42')), ('query', path, '?s ?p ?o', '?o ?q ?z', '-f', 'tsv')):
+            r = t.exits(6, *words)
+            t.has(r.err, missing, 'No such file')
+            t.equal(r.err.count(b'error:'), 1, 'messages')
+        t.true('m.q42' not in t.files(), 'nothing half-written is left')
 
 
 # ---------------------------------------------------------------- stats
