@@ -355,6 +355,19 @@ def triples_as_terms_are_written_and_are_no_numbers(t):
     t.has(t.exits(0, 'query', path, f'?s {iri("p")} 3', '-f', 'jsonl').out, '"type": "triple"')
 
 
+@test
+def every_form_of_lexicon_gives_the_same_terms(t):
+    quads = random_quads(16, 1200)
+    blocks, entries = volumes.encode(quads)
+    for form in (volumes.paged_lexicon, volumes.flat_lexicon, volumes.named_lexicon):
+        path = volumes.write_file(t.path(f'{form.__name__}.q42'), volumes.build(blocks, form(entries)))
+        t.equal(sorted(t.exits(0, 'query', path, '?s ?p ?o').out.decode().splitlines(True)), sorted(map(line, quads)), form.__name__)
+        for quad in quads[::300]:
+            t.equal(t.exits(0, 'query', path, ' '.join(w or 'DEFAULT' for w in quad)).out.decode(), line(quad), form.__name__)
+    pages = volumes.write_file(t.path('pages.q42'), volumes.build(blocks, volumes.paged_lexicon(entries, page_size=7)))
+    t.equal(sorted(t.exits(0, 'query', pages, '?s ?p ?o').out.decode().splitlines(True)), sorted(map(line, quads)))
+
+
 # ---------------------------------------------------------------- indexes
 @test
 def an_object_look_up_decodes_only_the_blocks_in_its_interval(t):

@@ -114,6 +114,23 @@ def flat_lexicon(entries, triples=()):
     return b'Q42LEX\0\0' + struct.pack('<QQQ', len(items), 32 + len(index), 1) + index + blob
 
 
+def named_lexicon(entries):
+    """Format 4, one page: texts are cut behind their last / # or :, and the first parts are shared."""
+    items = sorted(entries.items())
+    cut = {text: max(text.rfind(c) for c in (b'/', b'#', b':')) + 1 for _, text in items}
+    names = sorted({text[:at] for text, at in cut.items() if at})
+    blob = b''.join(struct.pack('<H', len(name)) + name for name in names)
+    index = b''
+    for word, text in items:
+        index += struct.pack('<QQ', word, len(blob))
+        local = text[cut[text]:]
+        blob += (b'\x04' + struct.pack('<HH', names.index(text[:cut[text]]), len(local)) + local if cut[text]
+                 else b'\x01' + struct.pack('<H', len(text)) + text)
+    page = struct.pack('<IIQ', len(items), len(names), 16 + len(index)) + index + blob
+    return (b'Q42LEX\0\0' + struct.pack('<QQQQ', len(items), 32, 4, 1) + struct.pack('<QQQII', items[0][0], 72, len(page), len(items), 0)
+            + page)
+
+
 def triple_id(ids):
     return key(struct.pack('<QQQ', *ids)) | 1 << 60
 
