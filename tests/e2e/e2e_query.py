@@ -214,20 +214,27 @@ def a_bare_volume_is_asked_by_bare_texts(t):
 
 
 @test
-def a_term_whose_key_belongs_to_another_text_does_not_match(t):
-    quads = [(iri('s'), iri('p'), '"x"', None)]
-    wanted = iri('other')
-
-    def change(entries):      # the volume has this key for another text, as a collision of hashes would
+def an_id_without_a_term_is_found_and_shown_by_its_hash(t):
+    def forget(entries):
         del entries[volumes.key('"x"')]
 
-    path = a_volume(t, quads, change=change)
-    r = t.exits(0, 'query', path, '?s ?p "x"', '--count')
-    t.equal(r.out, b'1\n')    # a volume without the term still has the statement
+    path = a_volume(t, [(iri('s'), iri('p'), '"x"', None)], change=forget)
+    t.equal(t.exits(0, 'query', path, '?s ?p "x"', '--count').out, b'1\n')
     r = t.exits(0, 'query', path, '?s ?p ?o')
     t.has(r.out, f'<urn:quoin:hash:{volumes.key(chr(34) + "x" + chr(34)):016x}>')
     t.has(r.err, '1 ids without a term')
-    t.equal(t.exits(0, 'query', path, f'?s ?p {wanted}').out, b'')
+
+
+@test
+def a_term_whose_key_belongs_to_another_text_does_not_match(t):
+    here, other = volumes.COLLISION
+    t.equal(volumes.key(here), volumes.key(other))
+    path = a_volume(t, [(iri('s'), iri('p'), here, None), (iri('s'), iri('p'), '"x"', None)])
+    t.equal(t.exits(0, 'query', path, f'?s ?p {here}', '--count').out, b'1\n')
+    r = t.exits(0, 'query', path, f'?s ?p {other}', '--count', '--explain')
+    t.equal(r.out, b'0\n')
+    t.has(r.err, 'belongs to another text')
+    t.equal(t.exits(0, 'query', path, '?s ?p ?o', f'?s ?p {other}', '--exists').out, b'false\n')
 
 
 # ---------------------------------------------------------------- short forms and errors

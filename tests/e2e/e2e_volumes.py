@@ -168,6 +168,17 @@ def diff_compares_texts_where_keys_do_not_mean_the_same(t):
 
 
 @test
+def two_texts_under_one_key_differ_and_are_not_merged(t):
+    here, other = volumes.COLLISION
+    a, b = (write_volume(t.path(f'{name}.q42'), [(iri('s'), iri('p'), x, None)]) for name, x in (('a', here), ('b', other)))
+    r = t.exits(1, 'diff', a, b)
+    t.equal(sorted(r.out.decode().splitlines(True)), sorted([f'- {iri("s")} {iri("p")} {here} .\n', f'+ {iri("s")} {iri("p")} {other} .\n']))
+    t.equal(t.exits(1, 'diff', a, b, '--json').json()['compared_by'], 'text')
+    t.has(t.exits(1, 'merge', a, b, '-o', t.path('m.q42')).err, here[1:-1], other[1:-1])
+    t.true('m.q42' not in t.files(), 'nothing is written')
+
+
+@test
 def trouble_in_diff_is_told_apart_from_a_difference(t):
     a = write_volume(t.path('a.q42'), random_quads(8, 900))
     broken = break_a_quin(t, a)

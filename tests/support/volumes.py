@@ -16,6 +16,8 @@ import struct
 from decimal import Decimal
 
 MARK = b'quoin:terms=surface:1'
+# Two literals with the same key, 00b38583702c89ab: found by a search, as anybody may find more.
+COLLISION = ('"b9e04f534b5cfbd"', '"36ea95e6402d088"')
 XSD = 'http://www.w3.org/2001/XMLSchema#'
 MASK60, MASK64 = 2**60 - 1, 2**64 - 1
 BLOCK_QUINS, BLOCK_BYTES = 850, 40960
