@@ -1,50 +1,8 @@
 /* q42_block.c — decoding one block and checking what is in it (sections 2 and 6 of the format's document). */
-#include <limits.h>
-
-#include <lz4.h>
-
 #include "q42_internal.h"
+#include "q42_lz4.h"
 
-/* ---------------------------------------------------------------------------------------------------------- decoding */
-
-/* A length of LZ4: the nibble, and more bytes after a full one. False when the input ends in it. */
-static bool read_lz4_length(const uint8_t *data, uint32_t size, uint32_t *at, uint32_t nibble, uint32_t *out_length) {
-    uint32_t length = nibble;
-    uint8_t byte = 255;
-    while (nibble == 15 && byte == 255) {
-        if (*at >= size || length > Q42_MAX_PAYLOAD + Q42_BLOCK_BYTES) {
-            return false;
-        }
-        byte = data[(*at)++];
-        length += byte;
-    }
-    *out_length = length;
-    return true;
-}
-
-/* A match that copies from distance 0 has no meaning; decoders differ in what they make of it. Other faults are left to the decoder. */
-static bool has_zero_distance(const uint8_t *data, uint32_t size) {
-    uint32_t at = 0;
-    while (at < size) {
-        const uint8_t token = data[at++];
-        uint32_t literals, match;
-        if (!read_lz4_length(data, size, &at, token >> 4, &literals) || literals > size - at) {
-            return false;
-        }
-        at += literals;
-        if (size - at < 2) {
-            return false; /* the last sequence has no match */
-        }
-        if (load_u16(data + at) == 0) {
-            return true;
-        }
-        at += 2;
-        if (!read_lz4_length(data, size, &at, token & 15, &match)) {
-            return false;
-        }
-    }
-    return false;
-}
+/* ------------------------------------------------------------------------------------------------ decoding */
 
 static fmt_status decode(const q42_volume *volume, uint64_t index, uint8_t *room, fmt_diag *diag) {
     const q42_directory_entry entry = q42_get_directory_entry(volume, index);
@@ -61,67 +19,85 @@ static fmt_status decode(const q42_volume *volume, uint64_t index, uint8_t *room
         return q42_refuse(diag, Q42_R_BLOCK_LZ4, here, "block %llu has %u bytes compressed, %u are the most",
                           (ull)index, entry.size, Q42_MAX_PAYLOAD);
     }
-    if (has_zero_distance(lz4, lz4_size)) {
+    switch (q42_lz4_decode(lz4, lz4_size, room, Q42_BLOCK_BYTES)) {
+    case LZ4_DECODED: return FMT_OK;
+    case LZ4_ZERO_DISTANCE:
         return q42_refuse(diag, Q42_R_BLOCK_LZ4, here, "block %llu has a match of distance 0", (ull)index);
+    default:
+        return q42_refuse(diag, Q42_R_BLOCK_LZ4, here,
+                          "block %llu is no whole LZ4 block of 40960 bytes (%u bytes compressed)", (ull)index,
+                          lz4_size);
     }
-    const int got = LZ4_decompress_safe((const char *)lz4, (char *)room, (int)lz4_size, (int)Q42_BLOCK_BYTES);
-    if (got != (int)Q42_BLOCK_BYTES) {
-        return got < 0 ? q42_refuse(diag, Q42_R_BLOCK_LZ4, here,
-                                    "block %llu is no whole LZ4 block of 40960 bytes (%u bytes compressed)", (ull)index,
-                                    lz4_size)
-                       : q42_refuse(diag, Q42_R_BLOCK_LZ4, here, "block %llu has %d bytes decoded", (ull)index, got);
-    }
-    return FMT_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- checking */
+/* ------------------------------------------------------------------------------------------------ checking */
 
 diag_place q42_block_place(const q42_volume *volume, uint64_t index, uint64_t expected, uint64_t got) {
     const diag_place place = {q42_get_directory_entry(volume, index).offset, index, expected, got};
     return place;
 }
 
-static uint64_t object_at(const q42_block *block, uint32_t slot) {
-    return load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + 16);
+/* Slot of the first object below the one before it; n_quins without one. */
+static uint32_t find_fall(const q42_block *block) {
+    uint32_t is_wrong = 0, slot = 1;
+    for (uint32_t i = 1; i < block->n_quins; i++) { /* all of them, without a branch: almost always none is wrong */
+        is_wrong |= q42_block_object(block, i) < q42_block_object(block, i - 1);
+    }
+    while (is_wrong && q42_block_object(block, slot) >= q42_block_object(block, slot - 1)) {
+        slot++;
+    }
+    return is_wrong ? slot : block->n_quins;
 }
 
 fmt_status q42_check_block_order(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
     const q42_range range = q42_object_range(volume, block->index);
     if (block->n_quins == 0) {
-        return q42_refuse(diag, Q42_R_BLOCK_COUNT, q42_block_place(volume, block->index, 1, 0), "block %llu holds no quin",
-                          (ull)block->index);
+        return q42_refuse(diag, Q42_R_BLOCK_COUNT, q42_block_place(volume, block->index, 1, 0),
+                          "block %llu holds no quin", (ull)block->index);
     }
-    for (uint32_t slot = 1; slot < block->n_quins; slot++) {
-        const uint64_t before = object_at(block, slot - 1), object = object_at(block, slot);
-        if (object < before) {
-            return q42_refuse(diag, Q42_R_BLOCK_ORDER, q42_block_place(volume, block->index, before, object),
-                              "block %llu, slot %u: object %016llx stands behind %016llx", (ull)block->index, slot,
-                              (ull)object, (ull)before);
-        }
+    const uint32_t slot = find_fall(block);
+    if (slot < block->n_quins) {
+        const uint64_t before = q42_block_object(block, slot - 1), object = q42_block_object(block, slot);
+        return q42_refuse(diag, Q42_R_BLOCK_ORDER, q42_block_place(volume, block->index, before, object),
+                          "block %llu, slot %u: object %016llx stands behind %016llx", (ull)block->index, slot,
+                          (ull)object, (ull)before);
     }
-    const uint64_t first = object_at(block, 0), last = object_at(block, block->n_quins - 1);
+    const uint64_t first = q42_block_object(block, 0), last = q42_block_object(block, block->n_quins - 1);
     if (first != range.least || last != range.most) {
         const bool is_first = first != range.least;
-        return q42_refuse(diag, Q42_R_BLOCK_RANGE,
-                          q42_block_place(volume, block->index, is_first ? range.least : range.most, is_first ? first : last),
-                          "block %llu goes from object %016llx to %016llx, its BIDX entry from %016llx to %016llx",
-                          (ull)block->index, (ull)first, (ull)last, (ull)range.least, (ull)range.most);
+        return q42_refuse(
+            diag, Q42_R_BLOCK_RANGE,
+            q42_block_place(volume, block->index, is_first ? range.least : range.most, is_first ? first : last),
+            "block %llu goes from object %016llx to %016llx, its BIDX entry from %016llx to %016llx", (ull)block->index,
+            (ull)first, (ull)last, (ull)range.least, (ull)range.most);
     }
     return FMT_OK;
 }
 
+/* Exclusive or of all six words: 0 when the parity is right. */
+static uint64_t fold(const q42_block *block, uint32_t slot) {
+    const uint8_t *at = block->quins + (uint64_t)slot * Q42_QUIN_BYTES;
+    return load_u64(at) ^ load_u64(at + 8) ^ load_u64(at + 16) ^ load_u64(at + 24) ^ load_u64(at + 32) ^
+           load_u64(at + 40);
+}
+
 fmt_status q42_check_block_parity(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
-    for (uint32_t slot = 0; slot < block->n_quins; slot++) {
-        const uint8_t *at = block->quins + (uint64_t)slot * Q42_QUIN_BYTES;
-        const uint64_t wanted =
-            load_u64(at) ^ load_u64(at + 8) ^ load_u64(at + 16) ^ load_u64(at + 24) ^ load_u64(at + 32);
-        if (wanted != load_u64(at + 40)) {
-            return q42_refuse(diag, Q42_R_BLOCK_PARITY, q42_block_place(volume, block->index, wanted, load_u64(at + 40)),
-                              "block %llu, slot %u: the parity is %016llx, the fields give %016llx", (ull)block->index,
-                              slot, (ull)load_u64(at + 40), (ull)wanted);
-        }
+    uint64_t wrong = 0;
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < block->n_quins; i++) {
+        wrong |= fold(block, i);
     }
-    return FMT_OK;
+    if (wrong == 0) {
+        return FMT_OK;
+    }
+    while (fold(block, slot) == 0) {
+        slot++;
+    }
+    const uint64_t told = load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + 40),
+                   wanted = told ^ fold(block, slot);
+    return q42_refuse(diag, Q42_R_BLOCK_PARITY, q42_block_place(volume, block->index, wanted, told),
+                      "block %llu, slot %u: the parity is %016llx, the fields give %016llx", (ull)block->index, slot,
+                      (ull)told, (ull)wanted);
 }
 
 fmt_status q42_check_block_tail(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {

@@ -46,7 +46,7 @@ void q42_send_note(const q42_reader *reader, const fmt_diag *note);
 /* In strict mode a refusal, otherwise a note and FMT_OK. */
 fmt_status q42_settle(const q42_reader *reader, const fmt_diag *finding);
 
-/* ------------------------------------------------------------------------------------- the steps of opening a volume */
+/* --------------------------------------------------------------------------- the steps of opening a volume */
 
 /* Header fields and their rules; fills *out_header. */
 fmt_status q42_read_header(const q42_reader *reader, q42_header *out_header);
@@ -74,6 +74,10 @@ fmt_status q42_check_pidx_content(const q42_volume *volume, const q42_block *blo
 /* Where a diagnosis about a block points: its payload, since a decoded byte has no place in the file. */
 diag_place q42_block_place(const q42_volume *volume, uint64_t index, uint64_t expected, uint64_t got);
 
+static inline uint64_t q42_block_object(const q42_block *block, uint32_t slot) {
+    return load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + 16);
+}
+
 /* Field of a quin as FIDX and PIDX number them. */
 static inline uint64_t q42_block_field(const q42_block *block, uint32_t slot, q42_field field) {
     return load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + (field == Q42_CONTEXT ? 24 : 8 * field));
@@ -82,7 +86,7 @@ static inline uint64_t q42_block_field(const q42_block *block, uint32_t slot, q4
 /* The 88 bytes of a node; below q42_dag_count. */
 const uint8_t *q42_dag_bytes(const q42_volume *volume, uint64_t node);
 
-/* ---------------------------------------------------------------------------------------------------------- postings */
+/* ------------------------------------------------------------------------------------------------ postings */
 
 /* One list of a block, being walked: rising values, or a filter. */
 typedef struct q42_postings {

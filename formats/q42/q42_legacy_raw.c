@@ -60,11 +60,7 @@ static fmt_status check_index(const q42_raw *raw, fmt_diag *diag) {
     return FMT_OK;
 }
 
-fmt_status q42_raw_open(fmt_span blocks, fmt_span lexicon, fmt_span bidx, fmt_mode mode, q42_raw *out_raw,
-                        fmt_note_fn *note, void *note_ctx, fmt_diag *diag) {
-    (void)mode; /* a sidecar has one form in both modes */
-    (void)note;
-    (void)note_ctx;
+fmt_status q42_raw_open(fmt_span blocks, fmt_span lexicon, fmt_span bidx, q42_raw *out_raw, fmt_diag *diag) {
     q42_raw raw = {.span = blocks, .n_blocks = blocks.size / Q42_BLOCK_BYTES, .bidx = bidx};
     fmt_status status = check_counts(blocks, raw.n_blocks, diag);
     if (status == FMT_OK && bidx.size > 0) {

@@ -1,10 +1,11 @@
-/* q42_verify.c — what one block tells, and what takes all of them in order (sections 7 and 9 of the format's document). */
+/* q42_verify.c — what one block tells, and what takes all of them in order (sections 7, 9 of the format's document). */
 #include <string.h>
 
 #include "common/sha.h"
 #include "q42_internal.h"
 
-/* ------------------------------------------------------------------------------------------------------------ one block */
+/* ------------------------------------------------------------------------------------------------------------ one
+ * block */
 
 /* SHA-256 over subject, predicate, object and context of every quin. */
 static bool digest_quins(const q42_block *block, uint8_t out_digest[Q42_DIGEST_BYTES]) {
@@ -49,19 +50,39 @@ static void sort_slots(const q42_block *block, uint16_t *slots) {
     }
 }
 
+/* Counts equal neighbours; false when the block is not in the order that makes equal quins neighbours. Slots whose
+ * object and subject repeat are gathered without a branch, since they cannot be predicted, and looked at afterwards. */
+static bool count_neighbours(const q42_block *block, uint64_t *out_n) {
+    uint16_t alike[Q42_BLOCK_QUINS];
+    uint32_t n_alike = 0, is_wrong = 0;
+    uint64_t n = 0, object = q42_block_object(block, 0), subject = q42_block_field(block, 0, Q42_SUBJECT);
+    for (uint32_t slot = 1; slot < block->n_quins; slot++) {
+        const uint64_t next_object = q42_block_object(block, slot);
+        const uint64_t next_subject = q42_block_field(block, slot, Q42_SUBJECT);
+        const uint32_t is_same = next_object == object;
+        alike[n_alike] = (uint16_t)slot;
+        n_alike += is_same & (next_subject == subject);
+        is_wrong |= is_same & (next_subject < subject);
+        object = next_object;
+        subject = next_subject;
+    }
+    for (uint32_t i = 0; i < n_alike; i++) {
+        const int order = compare_slots(block, (uint16_t)(alike[i] - 1), alike[i]);
+        n += order == 0;
+        is_wrong |= order > 0;
+    }
+    *out_n = n;
+    return is_wrong == 0;
+}
+
 static uint64_t count_duplicates(const q42_block *block) {
     uint16_t slots[Q42_BLOCK_QUINS];
-    bool is_ordered = true;
     uint64_t n = 0;
-    slots[0] = 0;
-    for (uint32_t slot = 1; slot < block->n_quins; slot++) {
-        const int order = compare_slots(block, (uint16_t)(slot - 1), (uint16_t)slot);
-        slots[slot] = (uint16_t)slot;
-        is_ordered = is_ordered && order <= 0;
-        n += order == 0;
-    }
-    if (is_ordered) {
+    if (count_neighbours(block, &n)) {
         return n;
+    }
+    for (uint32_t i = 0; i < block->n_quins; i++) {
+        slots[i] = (uint16_t)i;
     }
     sort_slots(block, slots);
     n = 0;
@@ -108,8 +129,8 @@ void q42_verify_block(const q42_volume *volume, uint64_t index, q42_want wants, 
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- all blocks */
-
+/* ----------------------------------------------------------------------------------------------------------- all
+ * blocks */
 
 void q42_chain_begin(const q42_volume *volume, q42_chain *out_chain) {
     memset(out_chain, 0, sizeof *out_chain);
@@ -124,8 +145,9 @@ static void join_node(q42_chain *chain, const q42_block_facts *facts) {
     const uint8_t *bytes = q42_dag_bytes(chain->volume, facts->index);
     const diag_place here = {(uint64_t)(bytes - chain->volume->span.data), facts->index, 0, node.flags};
     if (memcmp(node.parent, chain->digest, Q42_DIGEST_BYTES) != 0) {
-        chain->dag.status = q42_refuse(&chain->dag.diag, Q42_R_DAG_CHAIN, here, "node %llu does not name %s as its parent",
-                                       (ull)facts->index, chain->n_joined == 0 ? "zero" : "the node before");
+        chain->dag.status =
+            q42_refuse(&chain->dag.diag, Q42_R_DAG_CHAIN, here, "node %llu does not name %s as its parent",
+                       (ull)facts->index, chain->n_joined == 0 ? "zero" : "the node before");
     } else if (facts->is_decoded && (node.flags & Q42_DAG_MERGE_SECONDARY) == 0 &&
                memcmp(node.quins_digest, facts->quins_digest, Q42_DIGEST_BYTES) != 0) {
         chain->dag.status =

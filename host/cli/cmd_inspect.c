@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/inspect_graph.h"
+#include "cli/verify_output.h"
 #include "model/model.h"
 
 #define SHORT_STRING 64u
@@ -13,16 +15,22 @@
 
 static struct {
     const char *companion;
-    bool strict, all_keys, show_tensors;
+    bool strict, all_keys, show_tensors, explain, check_all, is_flat;
 } settings;
 
 static const option *inspect_options(void) {
     static const option table[] = {
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standard", &settings.strict, 0, 0, NULL, NULL},
         {OPTION_FLAG, "tensors", 0, NULL, "also list the tensors", &settings.show_tensors, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "full", 0, NULL, "do not shorten long strings and lists", &settings.all_keys, 0, 0, NULL, NULL},
         {OPTION_STRING, "companion", 0, "FILE", "companion volume of a P64 (default: beside it, NAME.q42 for NAME.p64)",
          &settings.companion, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "full", 0, NULL, "do not shorten long strings", &settings.all_keys, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "explain", 0, NULL, "Q42 volumes: name the quin that keeps it from being published",
+         &settings.explain, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "check-all", 0, NULL, "Q42: make all checks of verify first", &settings.check_all, 0, 0, NULL,
+         NULL},
+        {OPTION_FLAG, "flat", 0, NULL, "a file without any mark is bare quins of 48 bytes", &settings.is_flat, 0, 0,
+         NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     return table;
 }
@@ -234,15 +242,10 @@ static int print_model(command_context *c, model *m) {
     return is_written ? EXIT_DONE : EXIT_IO;
 }
 
-static int run(command_context *c) {
+static int inspect_model_file(command_context *c) {
     const model_options options = {
         .mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT, .container_only = true, .note = on_note};
     model *m = NULL;
-    if (c->args.n_items != 1) {
-        FAIL(&c->err, QN_BAD_INPUT, "inspect needs one FILE; %u arguments were given", c->args.n_items);
-        command_fail(c);
-        return EXIT_USAGE;
-    }
     if (model_open(c->args.items[0], &options, NULL, &m, &c->err) < 0) {
         return command_fail(c);
     }
@@ -251,6 +254,63 @@ static int run(command_context *c) {
     return status;
 }
 
-const command command_inspect = {.name = "inspect", .summary = "Show what a file holds", .synopsis = "FILE [options]",
-                                 .example = "  quoin inspect model.p64 --tensors\n  quoin inspect model.gguf --json\n",
-                                 .options = inspect_options, .run = run};
+/* EXIT_DONE when every check passed or something is only missing. */
+static int check_everything(command_context *c, const file_kind *kind) {
+    const verify_volume_options options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
+                                           .level = Q42_LEVEL_FULL};
+    volume_report_list list;
+    const verify_file_report *file;
+    if (command_start_team(c) < 0) {
+        return command_fail(c);
+    }
+    const qn_status status = file_kind_verify(kind, c->args.items[0], &options, c->workers, &list, &c->err);
+    const verify_check *first = status < 0 || list.verdict != Q42_FAIL ? NULL : verify_report_first(&list, &file);
+    if (first != NULL) {
+        error_from_diag(&c->err, FMT_BAD_FILE, &first->diag, file->path);
+    }
+    verify_report_free(&list);
+    return status < 0 || first != NULL ? command_fail(c) : EXIT_DONE;
+}
+
+static int inspect_graph_file(command_context *c, const file_kind *kind) {
+    const inspect_options_set options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
+                                         .explain = settings.explain,
+                                         .shows_all = settings.all_keys};
+    const int checked = settings.check_all ? check_everything(c, kind) : EXIT_DONE;
+    if (checked != EXIT_DONE) {
+        return checked;
+    }
+    json_t *object = inspect_graph(c, kind, c->args.items[0], &options);
+    if (object == NULL) {
+        return command_fail(c);
+    }
+    if (c->json) {
+        return command_print_json(c, object);
+    }
+    const bool is_written = print_object(object, "");
+    json_decref(object);
+    return is_written ? EXIT_DONE : EXIT_IO;
+}
+
+static int run(command_context *c) {
+    const file_kind *kind;
+    if (c->args.n_items != 1) {
+        FAIL(&c->err, QN_BAD_INPUT, "inspect needs one FILE; %u arguments were given", c->args.n_items);
+        command_fail(c);
+        return EXIT_USAGE;
+    }
+    command_catch_signals(c);
+    if (file_kind_detect(c->args.items[0], settings.is_flat, &kind, &c->err) < 0) {
+        return command_fail(c);
+    }
+    return kind != NULL ? inspect_graph_file(c, kind) : inspect_model_file(c);
+}
+
+const command command_inspect = {
+    .name = "inspect",
+    .summary = "Show what a file holds",
+    .synopsis = "FILE [options]",
+    .example =
+        "  quoin inspect model.p64 --tensors\n  quoin inspect model.gguf --json\n  quoin inspect graph.q42 --explain\n",
+    .options = inspect_options,
+    .run = run};

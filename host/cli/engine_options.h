@@ -19,6 +19,7 @@ typedef struct engine_options {
     const char *companion, *assume;
     bool strict, no_weight_check;
     const char *integrity;   /* "full", "lazy" */
+    const char *layers_on;   /* "NAME[:DEVICE]=N", or null */
 } engine_options;
 
 /* The option table of these settings, filled with their defaults. */

@@ -6,12 +6,18 @@
 
 #include <quoin/ops.h>
 
+#include "common/diag.h"
+#include "common/utf8.h"
 #include "convert/small_volume.h"
 #include "model/arch/arch.h"
 #include "model/companion_map.h"
 #include "model/container_facts.h"
 
 #define DEFAULT_PAGE_LOG2 14
+#define FOREIGN_TEXT_SIZE 4096
+#define MAX_TIMESTAMP ((UINT64_C(1) << 60) - 1)
+
+static const fmt_rule rule_time = {"companion-time", "18", "a companion keeps its time as a number below 2^60"};
 
 typedef struct companion_maker {
     const companion_request *request;
@@ -54,11 +60,22 @@ static void say_word(companion_maker *m, const char *predicate, const char *word
     say_text(m, predicate, 0, text_of(word));
 }
 
+/* A text from outside: a term must be UTF-8, a file's name or a token may be anything. */
+static void say_foreign_text(companion_maker *m, const char *predicate, uint64_t metadata, fmt_str text) {
+    char room[FOREIGN_TEXT_SIZE];
+    uint64_t size = text.size < sizeof room ? text.size : sizeof room;
+    memcpy(room, text.data, size);
+    for (uint64_t bad; (bad = utf8_first_invalid(room, size)) != UTF8_ALL_VALID;) {
+        room[bad] = '?';
+    }
+    say_text(m, predicate, metadata, (fmt_str){room, size});
+}
+
 static void say_integer(companion_maker *m, const char *predicate, uint64_t metadata, uint64_t value) {
     add_quin(m, add_term(m, text_of(predicate)), companion_integer(value), metadata);
 }
 
-/* -------------------------------------------------------------------------------------------------------- vocabulary */
+/* ------------------------------------------------------------------------------------------------------- vocabulary */
 
 typedef struct token_walk {
     gguf_array tokens;
@@ -108,7 +125,7 @@ static void say_stops(companion_maker *m, token_walk *w, uint32_t eos) {
         const fmt_str text = ids[i] < n_tokens ? get_token(w, ids[i]) : (fmt_str){"", 0};
         say_integer(m, "q42:stopTokenId", i, ids[i]);
         if (text.size > 0) {
-            say_text(m, "q42:stopTokenString", n_strings++, text);
+            say_foreign_text(m, "q42:stopTokenString", n_strings++, text);
         }
     }
 }
@@ -151,13 +168,14 @@ static void say_profile(companion_maker *m) {
     const companion_request *r = m->request;
     say_word(m, "rdf:type", COMPANION_TYPE_WORD);
     say_word(m, "q42:format", COMPANION_FORMAT_WORD);
-    say_word(m, "q42:sourceGguf", r->keys->source_name);
-    say_word(m, "q42:p64Asset", r->p64_name);
+    say_foreign_text(m, "q42:sourceGguf", 0, text_of(r->keys->source_name));
+    say_foreign_text(m, "q42:p64Asset", 0, text_of(r->p64_name));
     say_word(m, "q42:layout", layout_of(r->form));
     say_integer(m, "q42:pageLog2", 0, r->page_log2 != 0 ? r->page_log2 : DEFAULT_PAGE_LOG2);
     say_integer(m, "q42:convertedUnixMs", 0, r->timestamp_ms);
     say_text(m, "q42:note", 0, text_of("This volume says what the weight container beside it has no place for."));
-    say_text(m, "q42:note", 1, text_of("It belongs to the one container whose metadata checksum and SHA-256 it names."));
+    say_text(m, "q42:note", 1,
+             text_of("It belongs to the one container whose metadata checksum and SHA-256 it names."));
     say_text(m, "q42:note", 2, text_of(describe_weights(r->form)));
 }
 
@@ -231,6 +249,10 @@ fmt_status companion_write(const companion_request *request, const q42_sink *sin
                            fmt_diag *diag) {
     companion_maker m = {.request = request, .subject = q42_hash(request->p64_name, strlen(request->p64_name)),
                          .diag = diag};
+    if (request->timestamp_ms > MAX_TIMESTAMP) {
+        return diag_refuse(diag, FMT_LIMIT, &rule_time, (diag_place){0, FMT_NO_INDEX, MAX_TIMESTAMP, request->timestamp_ms},
+                           "the time is %llu ms", (unsigned long long)request->timestamp_ms);
+    }
     m.context = add_term(&m, text_of(COMPANION_CONTEXT));
     say_profile(&m);
     say_vocabulary(&m);

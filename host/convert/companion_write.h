@@ -5,7 +5,7 @@
  *
  *     rdf:type            "q42:QualiaModelHelper"        q42:bosTokenId, q42:eosTokenId, q42:vocabLen   integers
  *     q42:format          "qualia.q42.model-helper.v1"   q42:addBosToken                                boolean
- *     q42:sourceGguf      file name of the source        q42:stopTokenId, q42:stopTokenString           one each stop token
+ *     q42:sourceGguf      file name of the source        q42:stopTokenId, q42:stopTokenString        of each stop token
  *     q42:p64Asset        file name of the container     q42:note                                       three sentences
  *     q42:layout          Verbatim, F16Expand, Q4kSoa    q42:pageLog2, q42:convertedUnixMs              integers
  *     q42:chatFamily      ChatMl, Llama3, Gemma4, Gemma, None

@@ -133,7 +133,8 @@ static fmt_status check_output(const convert_request *request, const convert_wei
     struct stat info;
     if (stat(request->output_path, &info) == 0 &&
         from->is_own_file(from->source.ctx, (uint64_t)info.st_dev, (uint64_t)info.st_ino)) {
-        return diag_refuse(diag, FMT_IO, &rule_same, (diag_place){0, FMT_NO_INDEX, 0, 0}, "the output is the source itself");
+        return diag_refuse(diag, FMT_IO, &rule_same, (diag_place){0, FMT_NO_INDEX, 0, 0},
+                           "the output is the source itself");
     }
     return FMT_OK;
 }
@@ -150,7 +151,8 @@ static fmt_status find_keys(const convert_request *request, const convert_weight
     }
     return status == FMT_CANCELLED
                ? diag_refuse(diag, status, &rule_cancelled, (diag_place){0, FMT_NO_INDEX, 0, 0}, "stopped on request")
-               : diag_refuse(diag, status, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0}, "libcrypto gives no SHA-256");
+               : diag_refuse(diag, status, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0},
+                             "libcrypto gives no SHA-256");
 }
 
 /* Into place, alone or with the companion. */
@@ -299,7 +301,9 @@ fmt_status convert_gguf(const convert_request *request, convert_report *out_repo
     const convert_weights weights = {from.source, compare_gguf, is_gguf_intact, is_gguf_file, digest_gguf};
     convert_request with_keys = *request;
     key_image keys;
-    key_image_of_gguf(request->gguf, request->input_path, &keys);
-    with_keys.keys = &keys;
+    if (request->companion_path != NULL) {
+        key_image_of_gguf(request->gguf, request->input_path, &keys);
+        with_keys.keys = &keys;
+    }
     return convert_weights_to_p64(&with_keys, &weights, out_report, diag);
 }

@@ -31,9 +31,11 @@ fmt_status pair_check_target(const char *companion_path, const char *p64_path, b
         return refuse_target(companion_path, "what stands there cannot be read", diag);
     }
     if (state == COMPANION_FOREIGN) {
-        return refuse_target(companion_path,
-                             "a file stands there that is no companion volume, and is not replaced, not even by --force; name "
-                             "another place with --companion", diag);
+        return refuse_target(
+            companion_path,
+            "a file stands there that is no companion volume, and is not replaced, not even by --force; name "
+            "another place with --companion",
+            diag);
     }
     if (state != COMPANION_ABSENT && !is_forced) {
         return refuse_target(companion_path, "the companion volume exists; use --force to replace it", diag);
@@ -104,9 +106,9 @@ static fmt_status compare_keys(const gguf_file *source, const gguf_file *read_ba
     }
     return source->n_kv == read_back->n_kv
                ? FMT_OK
-               : diag_refuse(diag, FMT_BAD_FILE, &rule_check, (diag_place){0, FMT_NO_INDEX, source->n_kv, read_back->n_kv},
-                             "%llu keys became %llu", (unsigned long long)source->n_kv,
-                             (unsigned long long)read_back->n_kv);
+               : diag_refuse(diag, FMT_BAD_FILE, &rule_check,
+                             (diag_place){0, FMT_NO_INDEX, source->n_kv, read_back->n_kv}, "%llu keys became %llu",
+                             (unsigned long long)source->n_kv, (unsigned long long)read_back->n_kv);
 }
 
 static fmt_status check_volume(const pair_request *request, const p64_file *p64, fmt_span volume, fmt_diag *diag) {
@@ -174,7 +176,8 @@ static fmt_status place_both(const char *companion_path, atomic_file *container,
     return status;
 }
 
-fmt_status pair_commit(const pair_request *request, atomic_file *container, q42_write_report *out_report, fmt_diag *diag) {
+fmt_status pair_commit(const pair_request *request, atomic_file *container, q42_write_report *out_report,
+                       fmt_diag *diag) {
     atomic_file volume;
     fmt_status status = pair_check_target(request->companion_path, request->p64_path, request->is_forced, diag);
     if (status != FMT_OK) {

@@ -1,12 +1,13 @@
 /* pair.h — a container and its companion become visible together: the companion first, the container last, so that a
  * container that is there has its companion.
  *
- * What stands at the companion's place is replaced only when it is a model helper, and only by force. When the container
- * cannot be put in place after all, a companion that was new is taken away again.
+ * What stands at the companion's place is replaced only when it is a model helper, and only by force. When the
+ * container cannot be put in place after all, a companion that was new is taken away again.
  *
  * Threading: one thread at a time.
  * Memory:    the volume is made in memory; see small_volume.h.
- * Errors:    fmt_status and a diagnosis; the container's temporary file is left to the caller in every case but success.
+ * Errors:    fmt_status and a diagnosis; the container's temporary file is left to the caller in every case but
+ *            success.
  */
 #ifndef HOST_PAIR_H
 #define HOST_PAIR_H
@@ -30,11 +31,12 @@ typedef struct pair_request {
     void *progress_ctx;
 } pair_request;
 
-/* May a companion be written there? FMT_IO: a file stands there that is no model helper, or one without force, or it is the
- * container's own place. To be asked before long work. */
+/* May a companion be written there? FMT_IO: a file stands there that is no model helper, or one without force, or it
+ * is the container's own place. To be asked before long work. */
 fmt_status pair_check_target(const char *companion_path, const char *p64_path, bool is_forced, fmt_diag *diag);
 
 /* Hashes the written container, writes and checks its companion, then puts both in place. */
-fmt_status pair_commit(const pair_request *request, atomic_file *container, q42_write_report *out_report, fmt_diag *diag);
+fmt_status pair_commit(const pair_request *request, atomic_file *container, q42_write_report *out_report,
+                       fmt_diag *diag);
 
 #endif

@@ -10,7 +10,8 @@
 
 static const fmt_rule rule_memory = {"volume-memory", "", "work memory for the volume is needed"};
 static const fmt_rule rule_term = {"volume-term", "4.6", "a term of a volume has at most 65,535 bytes"};
-static const fmt_rule rule_collision = {"volume-collision", "1.7", "two terms of a volume must not have one hash: change one of them"};
+static const fmt_rule rule_collision = {"volume-collision", "1.7",
+                                        "two terms of a volume must not have one hash: change one of them"};
 
 typedef struct small_term {
     uint64_t hash, text_at;
@@ -18,7 +19,8 @@ typedef struct small_term {
 } small_term;
 
 static fmt_status refuse_memory(fmt_diag *diag) {
-    return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0}, "there is no memory left");
+    return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0},
+                       "there is no memory left");
 }
 
 /* Room for one more of n elements; null when there is none and `elements` stays as it was. */

@@ -1,7 +1,7 @@
 /* small_volume.h — a Q42 volume that fits in memory: statements and terms in any order, then the file in one go.
  *
- * Repeated statements and terms are written once; two texts under one key are refused with both. Terms are plain strings:
- * the volume carries no mark of surface terms. The same statements give the same bytes.
+ * Repeated statements and terms are written once; two texts under one key are refused with both. Terms are plain
+ * strings: the volume carries no mark of surface terms. The same statements give the same bytes.
  *
  * Threading: one thread at a time per volume.
  * Memory:    owned by the volume until small_volume_free: 48 bytes a statement, 24 a term and the terms' texts; writing

@@ -13,17 +13,14 @@
 
 #include "base/span_digest.h"
 #include "common/diag.h"
+#include "model/companion_volume.h"
 #include "model/container_facts.h"
 
-#define MAX_STATEMENTS (UINT64_C(1) << 25)
-
-static const fmt_rule rule_subject = {"companion-subject", "18", "a companion describes one container"};
 static const fmt_rule rule_words = {"companion-words", "18", "a model helper says it once, in the form of its profile"};
-static const fmt_rule rule_binding = {"companion-binding", "19", "convert the source again, or take the companion away"};
-static const fmt_rule rule_dims = {"companion-disagrees", "19", "container and companion must not contradict each other"};
-static const fmt_rule rule_text = {"companion-text", "18", "every predicate and every text must stand in the lexicon"};
-static const fmt_rule rule_size = {"companion-size", "19", "a companion has at most 2^25 statements"};
-static const fmt_rule rule_memory = {"companion-memory", "19", "work memory for the statements is needed"};
+static const fmt_rule rule_binding = {"companion-binding", "19",
+                                      "convert the source again, or take the companion away"};
+static const fmt_rule rule_dims = {"companion-disagrees", "19",
+                                   "container and companion must not contradict each other"};
 static const char rule_digest[] = "companion-digest";
 static const fmt_rule note_name = {"companion-name", "18", "the checksum says that it belongs to the container"};
 static const fmt_rule note_foreign = {"companion-foreign", "18", "the container is looked at alone"};
@@ -36,20 +33,25 @@ typedef struct reading {
     const companion_options *options;
     const p64_file *p64;
     companion *c;
-    fmt_span span;
-    q42_volume volume;
-    uint64_t subject, context;
-    companion_item *items;
-    uint64_t n_items, room;
-    text_buffer joined; /* a text whose parts lie apart */
-    uint8_t *block;     /* [Q42_BLOCK_BYTES] */
+    companion_volume volume;
 } reading;
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
+/* Rules of statements, keys and small volumes: what they are broken by has a name, not a byte. */
+static bool has_no_byte(const char *rule) {
+    static const char *const beginnings[] = {"companion-", "convert-", "volume-"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        if (strncmp(rule, beginnings[i], strlen(beginnings[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 qn_status companion_fail(error_context *err, fmt_status status, const fmt_diag *diag, const char *path) {
     const qn_status code = error_from_diag(err, status, diag, path);
-    if (err != NULL && (strncmp(diag->rule, "companion-", 10) == 0 || strncmp(diag->rule, "convert-", 8) == 0)) {
+    if (err != NULL && has_no_byte(diag->rule)) {
         FAIL(err, code, "%s: %s (rule %s)", path, diag->text, diag->rule);
         err->rule = diag->rule;
         err->offset = 0;
@@ -75,107 +77,13 @@ static void forward_note(void *ctx, const fmt_diag *from) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ volume */
-
-static fmt_status find_text(void *ctx, uint64_t hash, fmt_str *out_text, fmt_diag *diag) {
-    reading *r = ctx;
-    q42_term term;
-    const fmt_status status = q42_lexicon_find(&r->volume.lexicon, hash, &term, diag);
-    if (status == FMT_NOT_FOUND || (status == FMT_OK && term.kind != Q42_TERM_STRING)) {
-        return diag_refuse(diag, FMT_BAD_FILE, &rule_text, (diag_place){0, FMT_NO_INDEX, hash, 0},
-                           "no text has the hash %015" PRIx64, hash);
-    }
-    if (status != FMT_OK || term.prefix.size == 0) {
-        *out_text = term.text;
-        return status;
-    }
-    r->joined.size = 0;
-    if (!text_buffer_append(&r->joined, term.prefix.data, term.prefix.size) ||
-        !text_buffer_append(&r->joined, term.text.data, term.text.size)) {
-        return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0}, "no memory is left");
-    }
-    *out_text = (fmt_str){r->joined.text, r->joined.size};
-    return FMT_OK;
-}
-
-/* A page out of order could hide an entry from the look-ups below. */
-static fmt_status check_lexicon(const reading *r, fmt_diag *diag) {
-    fmt_status status = FMT_OK;
-    for (uint64_t page = 0; page < r->volume.lexicon.n_pages && status == FMT_OK; page++) {
-        status = q42_lexicon_check_page(&r->volume.lexicon, page, diag);
-    }
-    return status;
-}
-
-/* The one subject that is a model helper; FMT_NOT_FOUND when there is none. */
-static fmt_status find_subject(reading *r, fmt_diag *diag) {
-    const uint64_t type = q42_hash(COMPANION_TYPE_WORD, strlen(COMPANION_TYPE_WORD));
-    const q42_pattern pattern = {.bound = Q42_BOUND_PREDICATE | Q42_BOUND_OBJECT | Q42_BOUND_CONTEXT,
-                                 .predicate = q42_hash("rdf:type", 8),
-                                 .context = r->context,
-                                 .object = {type, type}};
-    q42_scan scan;
-    q42_quin quin;
-    bool is_found = false;
-    fmt_status status;
-    q42_scan_begin(&scan, &r->volume, &pattern, r->block);
-    while ((status = q42_scan_next(&scan, &quin, diag)) == FMT_OK) {
-        if (is_found && quin.subject != r->subject) {
-            return diag_refuse(diag, FMT_BAD_FILE, &rule_subject, (diag_place){0, FMT_NO_INDEX, r->subject, quin.subject},
-                               "it holds two model helpers, %015" PRIx64 " and %015" PRIx64, r->subject, quin.subject);
-        }
-        r->subject = quin.subject;
-        is_found = true;
-    }
-    return status == FMT_NOT_FOUND && is_found ? FMT_OK : status;
-}
-
-static fmt_status keep_item(reading *r, const q42_quin *quin, fmt_diag *diag) {
-    if (r->n_items == MAX_STATEMENTS) {
-        return diag_refuse(diag, FMT_LIMIT, &rule_size, (diag_place){0, FMT_NO_INDEX, MAX_STATEMENTS, 0},
-                           "there are more statements than that");
-    }
-    if (r->n_items == r->room) {
-        const uint64_t room = r->room * 2 + 1024;
-        companion_item *grown = realloc(r->items, (size_t)room * sizeof *grown);
-        if (grown == NULL) {
-            return diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0},
-                               "no memory is left after %" PRIu64 " statements", r->n_items);
-        }
-        r->items = grown;
-        r->room = room;
-    }
-    r->items[r->n_items++] = (companion_item){quin->predicate, quin->metadata, quin->object};
-    return FMT_OK;
-}
-
-static fmt_status collect_items(reading *r, fmt_diag *diag) {
-    const q42_pattern pattern = {
-        .bound = Q42_BOUND_SUBJECT | Q42_BOUND_CONTEXT, .subject = r->subject, .context = r->context};
-    q42_scan scan;
-    q42_quin quin;
-    fmt_status status;
-    q42_scan_begin(&scan, &r->volume, &pattern, r->block);
-    while ((status = q42_scan_next(&scan, &quin, diag)) == FMT_OK) {
-        status = keep_item(r, &quin, diag);
-        if (status != FMT_OK) {
-            return status;
-        }
-    }
-    if (status == FMT_NOT_FOUND) {
-        companion_sort_items(r->items, &r->n_items);
-        r->c->n_statements = r->n_items;
-        return FMT_OK;
-    }
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------------------------------- words */
+/* ------------------------------------------------------------------------------------------------------------ words */
 
 /* The only object of a predicate with metadata 0; false when there is none, or more. */
 static bool find_object(const reading *r, const char *predicate, uint64_t *out_object) {
     uint64_t count;
-    const companion_item *items = companion_find_items(r->items, r->n_items, q42_hash(predicate, strlen(predicate)), &count);
+    const companion_item *items =
+        companion_find_items(r->volume.items, r->volume.n_items, q42_hash(predicate, strlen(predicate)), &count);
     if (count != 1 || items->metadata != 0) {
         return false;
     }
@@ -185,11 +93,12 @@ static bool find_object(const reading *r, const char *predicate, uint64_t *out_o
 
 static bool has_predicate(const reading *r, const char *predicate) {
     uint64_t count;
-    return companion_find_items(r->items, r->n_items, q42_hash(predicate, strlen(predicate)), &count) != NULL;
+    return companion_find_items(r->volume.items, r->volume.n_items, q42_hash(predicate, strlen(predicate)), &count) != NULL;
 }
 
 static fmt_status refuse_word(const char *predicate, const char *finding, fmt_diag *diag) {
-    return diag_refuse(diag, FMT_BAD_FILE, &rule_words, (diag_place){0, FMT_NO_INDEX, 0, 0}, "%s %s", predicate, finding);
+    return diag_refuse(diag, FMT_BAD_FILE, &rule_words, (diag_place){0, FMT_NO_INDEX, 0, 0}, "%s %s", predicate,
+                       finding);
 }
 
 static fmt_status read_word(reading *r, const char *predicate, char out[COMPANION_WORD_SIZE], fmt_diag *diag) {
@@ -198,10 +107,10 @@ static fmt_status read_word(reading *r, const char *predicate, char out[COMPANIO
     if (!find_object(r, predicate, &object) || object >> 60 != 0) {
         return refuse_word(predicate, "is missing, is no text or is said more than once", diag);
     }
-    const fmt_status status = find_text(r, object, &text, diag);
+    const fmt_status status = companion_volume_find_text(&r->volume, object, &text, diag);
     if (status == FMT_OK) { /* longer ones are nobody's; what they are compared with is short */
-        snprintf(out, COMPANION_WORD_SIZE, "%.*s", (int)(text.size < COMPANION_WORD_SIZE ? text.size : COMPANION_WORD_SIZE - 1),
-                 text.data);
+        snprintf(out, COMPANION_WORD_SIZE, "%.*s",
+                 (int)(text.size < COMPANION_WORD_SIZE ? text.size : COMPANION_WORD_SIZE - 1), text.data);
     }
     return status;
 }
@@ -244,7 +153,8 @@ static fmt_status check_profile(reading *r, fmt_diag *diag) {
 static void read_stops(reading *r) {
     static const char predicate[] = "q42:stopTokenId";
     uint64_t count, id;
-    const companion_item *items = companion_find_items(r->items, r->n_items, q42_hash(predicate, sizeof predicate - 1), &count);
+    const companion_item *items =
+        companion_find_items(r->volume.items, r->volume.n_items, q42_hash(predicate, sizeof predicate - 1), &count);
     for (uint64_t i = 0; i < count && r->c->n_stops < COMPANION_MAX_STOPS; i++) {
         if (companion_get_integer(items[i].object, &id) && id < UINT32_MAX) {
             r->c->stops[r->c->n_stops++] = (uint32_t)id;
@@ -252,15 +162,15 @@ static void read_stops(reading *r) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- binding */
+/* ---------------------------------------------------------------------------------------------------------- binding */
 
 static fmt_status check_crc(reading *r, fmt_diag *diag) {
     uint64_t crc = 0;
     const fmt_status status = read_count(r, "lm:p64MetadataCrc", &crc, diag);
     if (status == FMT_OK && crc != r->p64->metadata_crc) {
         return diag_refuse(diag, FMT_BAD_FILE, &rule_binding, (diag_place){0, FMT_NO_INDEX, r->p64->metadata_crc, crc},
-                           "it belongs to another container: lm:p64MetadataCrc is %08" PRIx64 ", that of %.80s is %08x", crc,
-                           r->p64_name, r->p64->metadata_crc);
+                           "it belongs to another container: lm:p64MetadataCrc is %08" PRIx64 ", that of %.80s is %08x",
+                           crc, r->p64_name, r->p64->metadata_crc);
     }
     r->c->metadata_crc = (uint32_t)crc;
     return status;
@@ -297,16 +207,18 @@ static fmt_status read_binding(reading *r, fmt_diag *diag) {
 /* ---------------------------------------------------------------------------------------------------------- the way */
 
 static fmt_status build_keys(reading *r, fmt_diag *diag) {
-    const companion_texts texts = {r, find_text};
-    const fmt_status status = companion_image_build(r->items, r->n_items, &texts, r->p64, &r->c->image, diag);
+    const companion_texts texts = {&r->volume, companion_volume_find_text};
+    const fmt_status status = companion_image_build(r->volume.items, r->volume.n_items, &texts, r->p64, &r->c->image, diag);
     return status == FMT_OK ? container_agrees(r->p64, &r->c->image.file, diag) : status;
 }
 
 static fmt_status bind_and_read(reading *r, fmt_diag *diag) {
-    fmt_status status = collect_items(r, diag);
+    fmt_status status = companion_volume_collect(&r->volume, diag);
+    r->c->n_statements = r->volume.n_items;
     if (status == FMT_OK && !has_predicate(r, "lm:p64MetadataCrc")) {
         r->c->state = COMPANION_UNBOUND;
-        put_note(r, &note_unbound, "is a model helper, but not bound to a container (no lm:p64MetadataCrc); it is not used");
+        put_note(r, &note_unbound,
+                 "is a model helper, but not bound to a container (no lm:p64MetadataCrc); it is not used");
         return FMT_OK;
     }
     if (status == FMT_OK) {
@@ -320,21 +232,15 @@ static fmt_status bind_and_read(reading *r, fmt_diag *diag) {
     }
     if (status == FMT_OK) {
         r->c->state = COMPANION_BOUND;
-        if (r->subject != q42_hash(r->p64_name, strlen(r->p64_name))) {
+        if (r->volume.subject != q42_hash(r->p64_name, strlen(r->p64_name))) {
             put_note(r, &note_name, "was made for a container of another file name");
         }
     }
     return status;
 }
 
-static fmt_status read_volume(reading *r, fmt_diag *diag) {
-    fmt_status status = q42_open(r->span, r->options->mode, &r->volume, forward_note, r, diag);
-    if (status == FMT_OK) {
-        status = check_lexicon(r, diag);
-    }
-    if (status == FMT_OK) {
-        status = find_subject(r, diag);
-    }
+static fmt_status read_volume(reading *r, fmt_span span, fmt_diag *diag) {
+    const fmt_status status = companion_volume_open(&r->volume, span, r->options->mode, forward_note, r, diag);
     if (status == FMT_NOT_FOUND) {
         r->c->state = COMPANION_FOREIGN;
         put_note(r, &note_foreign, "is a Q42 volume, but no model helper; it is not used");
@@ -355,26 +261,15 @@ bool companion_path_of(const char *p64_path, char out_path[COMPANION_PATH_SIZE])
     return n > 0 && n < COMPANION_PATH_SIZE;
 }
 
-static fmt_status read_with_room(reading *r, fmt_diag *diag) {
-    r->block = malloc(Q42_BLOCK_BYTES);
-    const fmt_status status =
-        r->block != NULL ? read_volume(r, diag)
-                         : diag_refuse(diag, FMT_NO_SPACE, &rule_memory, (diag_place){0, FMT_NO_INDEX, Q42_BLOCK_BYTES, 0},
-                                       "there is no memory for a block");
-    free(r->block);
-    free(r->items);
-    text_buffer_free(&r->joined);
-    return status;
-}
-
 /* Everything but the mapping, which *out has already. */
 static qn_status read_span(fmt_span span, const char *p64_path, const p64_file *p64, const companion_options *options,
                            companion *out, error_context *err) {
-    reading r = {.p64_name = name_of(p64_path), .path = options->path, .options = options, .p64 = p64, .c = out, .span = span,
-                 .context = q42_hash(COMPANION_CONTEXT, strlen(COMPANION_CONTEXT))};
+    reading r = {
+        .p64_name = name_of(p64_path), .path = options->path, .options = options, .p64 = p64, .c = out};
     fmt_diag diag = {.rule = ""};
     snprintf(out->keys_name, sizeof out->keys_name, "%.4000s (its keys)", options->path);
-    const fmt_status status = read_with_room(&r, &diag);
+    const fmt_status status = read_volume(&r, span, &diag);
+    companion_volume_free(&r.volume);
     return status == FMT_OK ? QN_OK : companion_fail(err, status, &diag, options->path);
 }
 
@@ -397,7 +292,8 @@ qn_status companion_open(const char *p64_path, const p64_file *p64, const compan
         named.path = beside;
     }
     QN_TRY(mapped_file_open(named.path, &out->file, err), err, "opening the companion volume");
-    QN_TRY(read_span(out->file.span, p64_path, p64, &named, out, err), err, "reading the companion volume of %s", p64_path);
+    QN_TRY(read_span(out->file.span, p64_path, p64, &named, out, err), err, "reading the companion volume of %s",
+           p64_path);
     return mapped_file_check(&out->file, err);
 }
 
@@ -412,7 +308,7 @@ const char *companion_state_name(companion_state state) {
     return names[state];
 }
 
-/* ------------------------------------------------------------------------------------------------------------ digest */
+/* ----------------------------------------------------------------------------------------------------------- digest */
 
 qn_status companion_check_digest(const companion *c, const mapped_file *container, progress_fn *progress,
                                  void *progress_ctx, error_context *err) {
@@ -429,7 +325,8 @@ qn_status companion_check_digest(const companion *c, const mapped_file *containe
         return QN_OK;
     }
     FAIL(err, QN_BAD_FILE,
-         "%s: lm:p64Sha256 is \"%s\", the SHA-256 of %s is %s: one of the two was changed; convert the source again (rule "
+         "%s: lm:p64Sha256 is \"%s\", the SHA-256 of %s is %s: one of the two was changed; convert the source again "
+         "(rule "
          "%s)",
          c->file.path, c->p64_sha256, container->path, hex, rule_digest);
     if (err != NULL) {
@@ -438,20 +335,14 @@ qn_status companion_check_digest(const companion *c, const mapped_file *containe
     return QN_BAD_FILE;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- probe */
+/* ------------------------------------------------------------------------------------------------------------ probe */
 
-static bool is_helper(const mapped_file *file) {
-    static const companion_options options = {.mode = FMT_MODE_DEFAULT};
-    companion unused = {.file = *file};
+static bool is_helper(fmt_span span) {
+    companion_volume volume;
     fmt_diag diag;
-    reading r = {.path = file->path, .options = &options, .c = &unused,
-                 .context = q42_hash(COMPANION_CONTEXT, strlen(COMPANION_CONTEXT))};
-    r.block = malloc(Q42_BLOCK_BYTES);
-    const bool result = r.block != NULL &&
-                        q42_open(file->span, options.mode, &r.volume, NULL, NULL, &diag) == FMT_OK &&
-                        find_subject(&r, &diag) == FMT_OK;
-    free(r.block);
-    return result;
+    const fmt_status status = companion_volume_open(&volume, span, FMT_MODE_DEFAULT, NULL, NULL, &diag);
+    companion_volume_free(&volume);
+    return status == FMT_OK;
 }
 
 qn_status companion_probe(const char *path, companion_state *out_state, error_context *err) {
@@ -462,7 +353,7 @@ qn_status companion_probe(const char *path, companion_state *out_state, error_co
         return QN_OK;
     }
     QN_TRY(mapped_file_open(path, &file, err), err, "looking at %s", path);
-    *out_state = is_helper(&file) ? COMPANION_UNBOUND : COMPANION_FOREIGN;
+    *out_state = is_helper(file.span) ? COMPANION_UNBOUND : COMPANION_FOREIGN;
     mapped_file_close(&file);
     return QN_OK;
 }

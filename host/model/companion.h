@@ -4,10 +4,10 @@
  *     STEM.p64   weights, tokens, merges, shapes
  *     STEM.q42   every other key of the source, and to which container they belong
  *
- * The file is found by its name; whether it belongs to the container, its contents say: lm:p64MetadataCrc must be the CRC
- * of the container's metadata. A file of that name that is no model helper, or one that is bound to nothing, is not used,
- * and a note says so. One that is broken, belongs to another container, or contradicts it is an error: what a user put
- * beside a container is not passed over in silence.
+ * The file is found by its name; whether it belongs to the container, its contents say: lm:p64MetadataCrc must be the
+ * CRC of the container's metadata. A file of that name that is no model helper, or one that is bound to nothing, is
+ * not used, and a note says so. One that is broken, belongs to another container, or contradicts it is an error: what
+ * a user put beside a container is not passed over in silence.
  *
  * Threading: immutable once opened.
  * Memory:    owned by the companion until companion_close: its mapping and the image of its keys.
@@ -64,9 +64,9 @@ bool companion_path_of(const char *p64_path, char out_path[COMPANION_PATH_SIZE])
 
 /* Finds, binds and reads. *out is zeroed first and may be closed whatever is answered.
  *
- * QN_OK: out->state says what there is. QN_NOT_FOUND: options->path names no file. QN_BAD_FILE: a broken volume, two model
- * helpers in one, a missing statement of the profile, another container's companion, a key that makes no sense, or
- * a field in which it contradicts the container. */
+ * QN_OK: out->state says what there is. QN_NOT_FOUND: options->path names no file. QN_BAD_FILE: a broken volume, two
+ * model helpers in one, a missing statement of the profile, another container's companion, a key that makes no sense,
+ * or a field in which it contradicts the container. */
 qn_status companion_open(const char *p64_path, const p64_file *p64, const companion_options *options, companion *out,
                          error_context *err);
 
@@ -84,7 +84,8 @@ void companion_close(companion *c);
 /* "none", "foreign", "unbound", "bound". Static. */
 const char *companion_state_name(companion_state state);
 
-/* The error of a diagnosis about statements or keys, which have no byte: "PATH: TEXT (rule RULE)"; otherwise as error_from_diag. */
+/* The error of a diagnosis about statements or keys, which have no byte: "PATH: TEXT (rule RULE)"; otherwise as
+ * error_from_diag. */
 qn_status companion_fail(error_context *err, fmt_status status, const fmt_diag *diag, const char *path);
 
 /* What stands at this path, for whoever wants to write there: absent, foreign (a volume or any other file), or a model

@@ -10,7 +10,8 @@
 #define ALIGNMENT_OF_INDEX 8u
 
 static const fmt_rule rule_conflict = {"companion-value", "19", "one place of a key has one value"};
-static const fmt_rule rule_held = {"companion-held", "19", "the container must hold the tokens and merges that its companion leaves out"};
+static const fmt_rule rule_held = {"companion-held", "19",
+                                   "the container must hold the tokens and merges that its companion leaves out"};
 static const fmt_rule rule_keys = {"companion-key", "19", "there must be a key for each type"};
 static const fmt_rule rule_memory = {"companion-memory", "19", "work memory for the keys is needed"};
 

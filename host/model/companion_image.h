@@ -1,7 +1,7 @@
 /* companion_image.h — the statements of a companion become a GGUF file in memory that has keys and no tensors.
  *
- * Whatever reads the keys of a GGUF file (facts, hyper-parameters, vocabulary, chat template) thus reads those of a companion
- * in the same way: a model runs from its container exactly as from its GGUF.
+ * Whatever reads the keys of a GGUF file (facts, hyper-parameters, vocabulary, chat template) thus reads those of a
+ * companion in the same way: a model runs from its container exactly as from its GGUF.
  *
  * Threading: one thread at a time.
  * Memory:    an image owns its bytes and its index; companion_image_free.

@@ -262,7 +262,8 @@ static fmt_status find_type(key_reader *r) {
     if (key->said[COMPANION_TYPE].count != 1 ||
         !companion_get_integer(key->said[COMPANION_TYPE].values[0].object, &type) || type > GGUF_F64 ||
         type == GGUF_ARRAY) {
-        return refuse(r, &rule_type, FMT_NO_INDEX, key->said[COMPANION_TYPE].count == 0 ? "has no type" : "has no such type");
+        return refuse(r, &rule_type, FMT_NO_INDEX,
+                      key->said[COMPANION_TYPE].count == 0 ? "has no type" : "has no such type");
     }
     r->type = (gguf_type)type;
     return FMT_OK;

@@ -1,7 +1,7 @@
 /* companion_map.h — how a companion volume says the keys of a model: the one place that writer and reader share.
  *
- * A companion is a Q42 volume whose statements have one subject, the hash of the container's file name, and one context.
- * Terms are plain strings. Each key becomes these statements:
+ * A companion is a Q42 volume whose statements have one subject, the hash of the container's file name, and one
+ * context. Terms are plain strings. Each key becomes these statements:
  *
  *     of KEY                                      predicate       object                               metadata
  *     its type; of an array, that of an element   gguf-type:KEY   integer, GGUF's number               place of the key
@@ -17,11 +17,11 @@
  *                                                                 ends
  *     string that is no UTF-8                     gguf-hex:KEY    hexadecimal of up to 16,384 bytes    part
  *
- * Element: 0 for a single value, otherwise the index in the array. Part: the number of the piece; in an array, the index
- * of the element plus that number times 2^32. Arrays of arrays are refused by key.
+ * The element is 0 for a single value, otherwise the index in the array. The part is the number of the piece; in an
+ * array, the index of the element plus that number times 2^32. Arrays of arrays are refused by key.
  *
- * Left out of an array: token types of 1 (normal) and 32-bit scores of 0.0. A key with a type and no value is one of the
- * two that the container holds itself: tokenizer.ggml.tokens and tokenizer.ggml.merges.
+ * Left out of an array: token types of 1 (normal) and 32-bit scores of 0.0. A key with a type and no value is one of
+ * the two that the container holds itself: tokenizer.ggml.tokens and tokenizer.ggml.merges.
  *
  * The type's metadata is the place among the source's keys, so that the keys come back in their order: the keys of a
  * GGUF file are rebuilt byte for byte.

@@ -9,9 +9,12 @@
 #define MAX_PREFIX_BYTES 10u /* "gguf-type:" */
 #define MAX_INLINE (UINT64_C(1) << 60)
 
-static const fmt_rule rule_nested = {"companion-key", "19", "a companion volume cannot keep an array of arrays; --no-companion writes the container without it"};
+static const fmt_rule rule_nested = {
+    "companion-key", "19",
+    "a companion volume cannot keep an array of arrays; --no-companion writes the container without it"};
 static const fmt_rule rule_name = {"companion-key", "19", "a term of a volume has at most 65,535 bytes"};
-static const fmt_rule rule_count = {"companion-key", "19", "an array in a companion volume has at most 2^32 - 1 elements"};
+static const fmt_rule rule_count = {"companion-key", "19",
+                                    "an array in a companion volume has at most 2^32 - 1 elements"};
 
 typedef struct sayer {
     fmt_str key;

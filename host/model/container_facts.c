@@ -14,7 +14,8 @@
 
 static const fmt_rule rule_key = {"convert-key", "5", "a container stores it as an unsigned 32-bit number"};
 static const fmt_rule rule_float = {"convert-key", "5", "a container stores it as a number"};
-static const fmt_rule rule_disagrees = {"companion-disagrees", "19", "container and companion must not contradict each other"};
+static const fmt_rule rule_disagrees = {"companion-disagrees", "19",
+                                        "container and companion must not contradict each other"};
 
 /* -------------------------------------------------------------------------------------------- keys by their endings */
 
@@ -297,7 +298,8 @@ static fmt_status compare_float(const char *field, float stored, float derived, 
 
 /* An id that was found by looking at tensors stands beside a name that has none. */
 static bool is_arch_from_tensors(uint32_t stored, uint32_t derived) {
-    return (derived == P64_ARCH_UNKNOWN || derived == P64_ARCH_OTHER) && (stored == ARCH_GEMMA4 || stored == ARCH_HYBRID);
+    return (derived == P64_ARCH_UNKNOWN || derived == P64_ARCH_OTHER) &&
+           (stored == ARCH_GEMMA4 || stored == ARCH_HYBRID);
 }
 
 static fmt_status compare_hparams(const p64_hparams *stored, const gguf_file *keys, fmt_diag *diag) {

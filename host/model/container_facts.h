@@ -1,5 +1,5 @@
-/* container_facts.h — the fields of a P64 container that come from GGUF keys: found for whoever writes one, and compared
- * by whoever finds both.
+/* container_facts.h — the fields of a P64 container that come from GGUF keys: found for whoever writes one, and
+ * compared by whoever finds both.
  *
  * Threading: pure over their arguments.
  * Memory:    strings borrow from the keys.

@@ -91,8 +91,8 @@ const model_tensor *model_find(const model *m, const char *name);
 /* QN_OK when the tensor's type can be computed with; QN_BAD_FILE, naming tensor and type, when it can only be kept. */
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err);
 
-/* Ids that end an answer: those of stop_set_from_vocabulary, then those that a P64 or its companion stores; with a companion
- * only control tokens, so that the set is that of the source. No id twice; returns how many (at most room). */
+/* Ids that end an answer: those of stop_set_from_vocabulary, then those that a P64 or its companion stores; with a
+ * companion only control tokens, so that the set is that of the source. No id twice; returns how many. */
 uint32_t model_stop_ids(const model *m, uint32_t *out_ids, uint32_t room);
 
 /* The keys of the model as a GGUF file: its own, or those of a P64's companion; null for a P64 alone. */

@@ -1,5 +1,5 @@
-/* verify.h — is this file what it says? Structure, checksums and weights of P64 and GGUF, a P64's companion volume; the header
- * of Safetensors.
+/* verify.h — is this file what it says? Structure, checksums and weights of P64 and GGUF, a P64's companion volume;
+ * the header of Safetensors.
  * Nothing about whether the model can be run.
  *
  * Threading: uses the team; one verification at a time.

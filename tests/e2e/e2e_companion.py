@@ -290,6 +290,29 @@ def a_key_that_no_companion_holds_is_refused_by_name_and_can_be_left_out(t):
 
 
 @test
+def two_values_with_one_hash_are_refused_by_both(t):
+    model = tiny(t, x__a=(caselib.STR, '66iepnphha4x'), x__b=(caselib.STR, 'eezg6vklz7d2'))
+    t.has(t.exits(1, 'convert', model, '-o', t.path('out.p64')).err, '66iepnphha4x', 'eezg6vklz7d2', 'volume-collision')
+    t.equal(t.files(), ['tiny.gguf'])
+
+
+@test
+def names_and_tokens_that_are_no_utf8_are_no_trouble(t):
+    file = caselib.model()
+    words = [w.encode() for w in caselib.vocab()]
+    words[200] = b'\xff<end_of_turn>\xfe'
+    file.set('tokenizer.ggml.tokens', caselib.ARR, (caselib.STR, words))
+    folder = t.folder.encode()
+    with open(os.path.join(folder, b'm\xff.gguf'), 'wb') as f:
+        f.write(file.build())
+    for name in (b'm\xff.gguf', b'm\xff.p64'):
+        if name.endswith(b'gguf'):
+            t.exits(0, 'convert', os.fsdecode(os.path.join(folder, name)))
+        t.exits(0, 'run', os.fsdecode(os.path.join(folder, name)), '--prompt', 'a', *GREEDY)
+    t.exits(0, 'verify', os.fsdecode(os.path.join(folder, b'm\xff.p64')))
+
+
+@test
 def the_same_source_gives_the_same_companion(t):
     model = tiny(t)
     convert(t, model, 'a.p64')
@@ -304,6 +327,8 @@ def the_same_source_gives_the_same_companion(t):
     t.true(contents['b'] == contents['c'], 'two conversions differ')
     t.true(contents['b'] != contents['d'], 'the time is not in the volume')
     t.exits(2, 'convert', model, '-o', t.path('e.p64'), env={'SOURCE_DATE_EPOCH': 'yesterday'})
+    t.has(t.exits(1, 'convert', model, '-o', t.path('e.p64'), env={'SOURCE_DATE_EPOCH': str(2**60)[:-2]}).err, 'companion-time')
+    t.true('e.p64' not in t.files() and 'e.q42' not in t.files(), 'something is left')
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
-/* fuzz_companion.c — companion volumes from any bytes, twice over: as a volume, with a container that it is bound to; and as a
- * list of statements, which reach what lies behind parity and checksums. Keys that come out are said again and must come back with
- * the same bytes.
+/* fuzz_companion.c — companion volumes from any bytes, twice over: as a volume, with a container that it is bound to;
+ * and as a list of statements, which reach what lies behind parity and checksums. Keys that come out are said again
+ * and must come back with the same bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_ITEMS = 512, MAX_TEXTS = 600, TEXT_ROOM = 96 };
 
-/* ------------------------------------------------------------------------------------------------------- as a volume */
+/* ------------------------------------------------------------------------------------------------------ as a volume */
 
 /* The checksum that the volume asks for, so that it is bound. */
 static uint32_t wanted_crc(fmt_span span) {
@@ -50,7 +50,7 @@ static void read_as_volume(fmt_span span, uint16_t flags, fmt_mode mode) {
     companion_close(&c);
 }
 
-/* ------------------------------------------------------------------------------------------------------- as statements */
+/* ---------------------------------------------------------------------------------------------------- as statements */
 
 typedef struct text_store {
     struct {
@@ -101,8 +101,8 @@ static void free_texts(text_store *s) {
 
 /* The next statement of the input: six bytes and what they ask for. */
 static size_t read_statement(text_store *s, const uint8_t *at, size_t left) {
-    static const char *const keys[] = {"a", "general.architecture", "tokenizer.ggml.scores", "tokenizer.ggml.token_type",
-                                       COMPANION_TOKENS_KEY, COMPANION_MERGES_KEY};
+    static const char *const keys[] = {"a", "general.architecture", "tokenizer.ggml.scores",
+                                       "tokenizer.ggml.token_type", COMPANION_TOKENS_KEY, COMPANION_MERGES_KEY};
     char predicate[TEXT_ROOM];
     size_t used = 6;
     if (left < used) {
@@ -163,7 +163,8 @@ static void require_round_trip(const companion_image *image) {
     const companion_texts texts = {s, find_text};
     companion_sort_items(s->items, &s->n_items);
     REQUIRE(companion_image_build(s->items, s->n_items, &texts, &empty, &again, &diag) == FMT_OK);
-    REQUIRE(again.bytes.size == image->bytes.size && memcmp(again.bytes.text, image->bytes.text, again.bytes.size) == 0);
+    REQUIRE(again.bytes.size == image->bytes.size &&
+            memcmp(again.bytes.text, image->bytes.text, again.bytes.size) == 0);
     companion_image_free(&again);
     free_texts(s);
     free(s);

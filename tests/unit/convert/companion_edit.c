@@ -85,7 +85,8 @@ static void add_quin(small_volume *v, const q42_quin *like, const companion_chan
     fmt_diag diag;
     assert_int_equal(small_volume_add_term(v, (fmt_str){change->add, strlen(change->add)}, &predicate, &diag), FMT_OK);
     if (change->text != NULL) {
-        assert_int_equal(small_volume_add_term(v, (fmt_str){change->text, strlen(change->text)}, &object, &diag), FMT_OK);
+        assert_int_equal(small_volume_add_term(v, (fmt_str){change->text, strlen(change->text)}, &object, &diag),
+                         FMT_OK);
     }
     const q42_quin quin = q42_quin_make(like->subject, predicate, object, like->context, change->metadata);
     assert_int_equal(small_volume_add_quin(v, &quin, &diag), FMT_OK);

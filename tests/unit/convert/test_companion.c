@@ -1,4 +1,5 @@
-/* test_companion.c — companions of converted models: what they say, byte by byte, what binds them, and what is refused. */
+/* test_companion.c — companions of converted models: what they say, byte by byte, what binds them, and what is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include "base/log.h"
 #include "companion_edit.h"
 #include "convert/convert.h"
-#include "convert/companion_write.h"
+#include "convert/pair.h"
 #include "corpus.h"
 #include "model/model.h"
 #include "model/verify.h"
@@ -19,7 +20,8 @@
 
 #define PATH_ROOM (CORPUS_PATH_SIZE + 32)
 
-static char folder[CORPUS_PATH_SIZE], gguf_path[PATH_ROOM], p64_path[PATH_ROOM], q42_path[PATH_ROOM], edited_path[PATH_ROOM];
+static char folder[CORPUS_PATH_SIZE], gguf_path[PATH_ROOM], p64_path[PATH_ROOM], q42_path[PATH_ROOM],
+    edited_path[PATH_ROOM];
 
 static void convert_tiny(const char *arch, bool is_extended) {
     model *m = NULL;
@@ -129,9 +131,12 @@ static void the_statements_of_the_documents_vector_are_written_byte_for_byte(voi
     (void)state;
     write_small_companion(edited_path);
     load_companion(edited_path, &v);
-    assert_true(has_bytes(&v, "132f11ed40faed09b4344d21fcfca50e0100000000000010ad313dff6fd6970000000000000000000b2a6133d3d0df17"));
-    assert_true(has_bytes(&v, "132f11ed40faed093e1af26abe805c020100000000000030ad313dff6fd6970000000000000000008104de7891ac263b"));
-    assert_true(has_bytes(&v, "132f11ed40faed097cab86ff4d7815048b8aec255d410a0cad313dff6fd697000100000000000000483f46c83f156501"));
+    assert_true(has_bytes(
+        &v, "132f11ed40faed09b4344d21fcfca50e0100000000000010ad313dff6fd6970000000000000000000b2a6133d3d0df17"));
+    assert_true(has_bytes(
+        &v, "132f11ed40faed093e1af26abe805c020100000000000030ad313dff6fd6970000000000000000008104de7891ac263b"));
+    assert_true(has_bytes(
+        &v, "132f11ed40faed097cab86ff4d7815048b8aec255d410a0cad313dff6fd697000100000000000000483f46c83f156501"));
     small_volume_free(&v);
 }
 
@@ -186,8 +191,8 @@ static void check_refusals(const refusal *rows, size_t n_rows) {
         const qn_status status = open_with(edited_path, &state, &err);
         if (status != QN_BAD_FILE || err.rule == NULL || strcmp(err.rule, rows[i].rule) != 0 ||
             strstr(error_text(&err), rows[i].words) == NULL || strstr(error_text(&err), "edited.q42") == NULL) {
-            fail_msg("row %zu: %d, rule %s, \"%s\" instead of %s, \"%s\"", i, status, err.rule != NULL ? err.rule : "none",
-                     error_text(&err), rows[i].rule, rows[i].words);
+            fail_msg("row %zu: %d, rule %s, \"%s\" instead of %s, \"%s\"", i, status,
+                     err.rule != NULL ? err.rule : "none", error_text(&err), rows[i].rule, rows[i].words);
         }
     }
 }
@@ -198,7 +203,8 @@ static void a_companion_that_is_written_again_is_bound(void **state) {
     edit_companion(q42_path, edited_path, &(companion_change){0});
     assert_int_equal(open_with(edited_path, &found, NULL), QN_OK);
     assert_int_equal(found, COMPANION_BOUND);
-    edit_companion(q42_path, edited_path, &(companion_change){.add = "q42:somethingNew", .text = "unknown words are passed over"});
+    edit_companion(q42_path, edited_path,
+                   &(companion_change){.add = "q42:somethingNew", .text = "unknown words are passed over"});
     assert_int_equal(open_with(edited_path, &found, NULL), QN_OK);
     assert_int_equal(found, COMPANION_BOUND);
 }
@@ -206,11 +212,16 @@ static void a_companion_that_is_written_again_is_bound(void **state) {
 static void what_does_not_belong_to_the_container_is_refused(void **state) {
     const refusal rows[] = {
         {{.drop = "lm:p64MetadataCrc", .add = "lm:p64MetadataCrc", .object = companion_integer(0x12345678)},
-         "companion-binding", "lm:p64MetadataCrc is 12345678"},
-        {{.drop = "lm:p64MetadataCrc", .add = "lm:p64MetadataCrc", .text = "12345678"}, "companion-words", "lm:p64MetadataCrc"},
+         "companion-binding",
+         "lm:p64MetadataCrc is 12345678"},
+        {{.drop = "lm:p64MetadataCrc", .add = "lm:p64MetadataCrc", .text = "12345678"},
+         "companion-words",
+         "lm:p64MetadataCrc"},
         {{.add = "lm:p64MetadataCrc", .object = companion_integer(1)}, "companion-words", "more than once"},
         {{.twice = "rdf:type"}, "companion-subject", "two model helpers"},
-        {{.drop = "lm:dimsOrder", .add = "lm:dimsOrder", .text = "rowmajor"}, "companion-disagrees", "lm:dimsOrder is rowmajor"},
+        {{.drop = "lm:dimsOrder", .add = "lm:dimsOrder", .text = "rowmajor"},
+         "companion-disagrees",
+         "lm:dimsOrder is rowmajor"},
         {{.drop = "lm:ropeType", .add = "lm:ropeType", .text = "sideways"}, "companion-words", "lm:ropeType"},
         {{.drop_term = "gguf:qwen3.block_count"}, "companion-text", "no text has the hash"},
         {{.drop_term = "qwen3"}, "companion-text", "no text has the hash"},
@@ -221,33 +232,49 @@ static void what_does_not_belong_to_the_container_is_refused(void **state) {
 }
 
 static void each_statement_of_the_profile_must_be_there(void **state) {
-    static const char *const predicates[] = {"q42:format",  "q42:sourceGguf",      "q42:p64Asset",   "q42:layout",
-                                             "q42:chatFamily", "q42:pageLog2",     "q42:convertedUnixMs", "q42:bosTokenId",
-                                             "q42:eosTokenId", "q42:vocabLen",     "q42:addBosToken"};
+    static const char *const predicates[] = {
+        "q42:format",          "q42:sourceGguf", "q42:p64Asset",   "q42:layout",   "q42:chatFamily", "q42:pageLog2",
+        "q42:convertedUnixMs", "q42:bosTokenId", "q42:eosTokenId", "q42:vocabLen", "q42:addBosToken"};
     (void)state;
     for (size_t i = 0; i < sizeof predicates / sizeof predicates[0]; i++) {
         const refusal rows[] = {
             {{.drop = predicates[i]}, "companion-words", predicates[i]},
-            {{.drop = predicates[i], .add = predicates[i], .object = UINT64_C(5) << 60}, "companion-words", predicates[i]},
+            {{.drop = predicates[i], .add = predicates[i], .object = UINT64_C(5) << 60},
+             "companion-words",
+             predicates[i]},
             {{.add = predicates[i], .object = companion_integer(77), .metadata = 1}, "companion-words", predicates[i]},
         };
         check_refusals(rows, sizeof rows / sizeof rows[0]);
     }
-    check_refusals(&(refusal){{.drop = "q42:format", .add = "q42:format", .text = "something else"}, "companion-words", "q42:format"}, 1);
+    check_refusals(&(refusal){{.drop = "q42:format", .add = "q42:format", .text = "something else"},
+                              "companion-words",
+                              "q42:format"},
+                   1);
 }
 
 static void a_field_that_both_hold_must_be_the_same(void **state) {
     const refusal rows[] = {
         {{.drop = "gguf:qwen3.block_count", .add = "gguf:qwen3.block_count", .object = companion_integer(3)},
-         "companion-disagrees", "the number of layers is 2, the keys of its companion give 3"},
+         "companion-disagrees",
+         "the number of layers is 2, the keys of its companion give 3"},
         {{.drop = "gguf:qwen3.embedding_length", .add = "gguf:qwen3.embedding_length", .object = companion_integer(32)},
-         "companion-disagrees", "the embedding's width is 16, the keys of its companion give 32"},
-        {{.drop = "gguf:qwen3.attention.head_count", .add = "gguf:qwen3.attention.head_count", .object = companion_integer(2)},
-         "companion-disagrees", "the number of heads is 4, the keys of its companion give 2"},
-        {{.drop = "gguf:qwen3.attention.head_count_kv", .add = "gguf:qwen3.attention.head_count_kv", .object = companion_integer(4)},
-         "companion-disagrees", "the number of KV heads is 2, the keys of its companion give 4"},
-        {{.drop = "gguf:tokenizer.ggml.eos_token_id", .add = "gguf:tokenizer.ggml.eos_token_id", .object = companion_integer(3)},
-         "companion-disagrees", "the id of EOS is 2, the keys of its companion give 3"},
+         "companion-disagrees",
+         "the embedding's width is 16, the keys of its companion give 32"},
+        {{.drop = "gguf:qwen3.attention.head_count",
+          .add = "gguf:qwen3.attention.head_count",
+          .object = companion_integer(2)},
+         "companion-disagrees",
+         "the number of heads is 4, the keys of its companion give 2"},
+        {{.drop = "gguf:qwen3.attention.head_count_kv",
+          .add = "gguf:qwen3.attention.head_count_kv",
+          .object = companion_integer(4)},
+         "companion-disagrees",
+         "the number of KV heads is 2, the keys of its companion give 4"},
+        {{.drop = "gguf:tokenizer.ggml.eos_token_id",
+          .add = "gguf:tokenizer.ggml.eos_token_id",
+          .object = companion_integer(3)},
+         "companion-disagrees",
+         "the id of EOS is 2, the keys of its companion give 3"},
     };
     (void)state;
     check_refusals(rows, sizeof rows / sizeof rows[0]);
@@ -255,9 +282,11 @@ static void a_field_that_both_hold_must_be_the_same(void **state) {
 
 static void fields_of_the_extended_profile_are_compared_too(void **state) {
     const refusal rows[] = {
-        {{.drop = "gguf:general.architecture", .add = "gguf:general.architecture", .text = "gemma3"}, "companion-disagrees",
+        {{.drop = "gguf:general.architecture", .add = "gguf:general.architecture", .text = "gemma3"},
+         "companion-disagrees",
          "the architecture's id is 6, the keys of its companion give 4"},
-        {{.drop = "gguf:general.architecture", .add = "gguf:general.architecture", .text = "nobody"}, "companion-disagrees",
+        {{.drop = "gguf:general.architecture", .add = "gguf:general.architecture", .text = "nobody"},
+         "companion-disagrees",
          "the architecture's id is 6, the keys of its companion give 255"},
     };
     (void)state;
@@ -266,7 +295,7 @@ static void fields_of_the_extended_profile_are_compared_too(void **state) {
     convert_tiny("qwen3", false);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ states */
+/* ----------------------------------------------------------------------------------------------------------- states */
 
 typedef struct note_list {
     char rules[4][32];
@@ -284,7 +313,8 @@ static void a_volume_that_is_not_bound_is_passed_over_with_a_note(void **state) 
         const char *drop;
         companion_state state;
         const char *rule;
-    } rows[] = {{"lm:p64MetadataCrc", COMPANION_UNBOUND, "companion-unbound"}, {"rdf:type", COMPANION_FOREIGN, "companion-foreign"}};
+    } rows[] = {{"lm:p64MetadataCrc", COMPANION_UNBOUND, "companion-unbound"},
+                {"rdf:type", COMPANION_FOREIGN, "companion-foreign"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         note_list notes = {.n = 0};
@@ -306,12 +336,14 @@ static void verify_compares_the_digest_of_the_whole_container(void **state) {
     error_context err = {0};
     const verify_options_set options = {.companion = edited_path};
     (void)state;
-    edit_companion(q42_path, edited_path, &(companion_change){.drop = "lm:p64Sha256", .add = "lm:p64Sha256", .text = "00ff"});
+    edit_companion(q42_path, edited_path,
+                   &(companion_change){.drop = "lm:p64Sha256", .add = "lm:p64Sha256", .text = "00ff"});
     assert_int_equal(verify_file(p64_path, &options, NULL, &report, &err), QN_BAD_FILE);
     assert_string_equal(err.rule, "companion-digest");
     assert_non_null(strstr(error_text(&err), "lm:p64Sha256 is \"00ff\""));
     companion_state found = COMPANION_ABSENT;
-    assert_int_equal(open_with(edited_path, &found, NULL), QN_OK); /* loading checks the metadata, and each tensor by its CRC */
+    assert_int_equal(open_with(edited_path, &found, NULL),
+                     QN_OK); /* loading checks the metadata, and each tensor by its CRC */
     assert_int_equal(found, COMPANION_BOUND);
 }
 
@@ -330,6 +362,43 @@ static void what_stands_at_a_place_is_told_before_writing(void **state) {
     assert_int_equal(companion_probe(edited_path, &found, NULL), QN_OK);
     assert_int_equal(found, COMPANION_FOREIGN); /* two models in one volume: none of ours, so it stays */
     snprintf(path, sizeof path, "%s/nothing.q42", folder);
+    assert_int_equal(companion_probe(path, &found, NULL), QN_OK);
+    assert_int_equal(found, COMPANION_ABSENT);
+}
+
+/* Puts a container in place with its companion where, a moment before, somebody else has made the container's file. */
+static fmt_status commit_too_late(const char *companion_path, bool is_forced) {
+    char taken[PATH_ROOM];
+    atomic_file container;
+    model *m = NULL;
+    key_image keys;
+    q42_write_report report;
+    fmt_diag diag;
+    const model_options plain = {.container_only = true};
+    snprintf(taken, sizeof taken, "%s/taken.p64", folder);
+    size_t size;
+    uint8_t *bytes = test_read_file(p64_path, &size);
+    assert_int_equal(atomic_file_create(&container, taken, false, 0, &diag), FMT_OK);
+    assert_int_equal(atomic_file_write(&container, 0, bytes, size, &diag), FMT_OK);
+    free(bytes);
+    fclose(fopen(taken, "wb"));
+    assert_int_equal(model_open(gguf_path, &plain, NULL, &m, NULL), QN_OK);
+    key_image_of_gguf(&m->gguf, gguf_path, &keys);
+    const pair_request request = {
+        .keys = &keys, .p64_path = taken, .companion_path = companion_path, .metadata_crc = 1, .is_forced = is_forced};
+    const fmt_status status = pair_commit(&request, &container, &report, &diag);
+    atomic_file_abort(&container);
+    model_close(m);
+    remove(taken);
+    return status;
+}
+
+static void a_companion_does_not_stay_when_its_container_cannot_be_put_in_place(void **state) {
+    char path[PATH_ROOM];
+    companion_state found;
+    (void)state;
+    snprintf(path, sizeof path, "%s/taken.q42", folder);
+    assert_int_equal(commit_too_late(path, false), FMT_IO);
     assert_int_equal(companion_probe(path, &found, NULL), QN_OK);
     assert_int_equal(found, COMPANION_ABSENT);
 }
@@ -360,6 +429,7 @@ int main(void) {
         cmocka_unit_test(a_volume_that_is_not_bound_is_passed_over_with_a_note),
         cmocka_unit_test(verify_compares_the_digest_of_the_whole_container),
         cmocka_unit_test(what_stands_at_a_place_is_told_before_writing),
+        cmocka_unit_test(a_companion_does_not_stay_when_its_container_cannot_be_put_in_place),
         cmocka_unit_test(the_name_of_a_companion_follows_from_the_containers),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

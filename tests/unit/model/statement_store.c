@@ -45,7 +45,8 @@ fmt_status statement_put(void *ctx, const companion_statement *statement, fmt_di
     return FMT_OK;
 }
 
-void statement_add(statement_store *store, const char *predicate, uint64_t metadata, uint64_t object, const char *text) {
+void statement_add(statement_store *store, const char *predicate, uint64_t metadata, uint64_t object,
+                   const char *text) {
     const uint64_t hash = keep_text(store, predicate, strlen(predicate));
     add_item(store, hash, metadata, text != NULL ? keep_text(store, text, strlen(text)) : object);
 }

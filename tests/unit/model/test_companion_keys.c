@@ -1,4 +1,5 @@
-/* test_companion_keys.c — keys become statements and come back byte for byte; statements that make no key are refused. */
+/* test_companion_keys.c — keys become statements and come back byte for byte; statements that make no key are refused.
+ * */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -282,8 +283,23 @@ static void doubles_are_spelled_as_c99_spells_them_and_read_back(void **state) {
                 {0.1, "0x1.999999999999ap-4"}, {5e-324, "0x0.0000000000001p-1022"},
                 {1.7976931348623157e308, "0x1.fffffffffffffp+1023"}, {(double)INFINITY, "inf"},
                 {-(double)INFINITY, "-inf"}};
-    static const char *const wrong[] = {"", "0x", "0x1", "0x1p", "0x1p+00", "0x1.80p+0", "0x2p+0", "1.5", "0x1p+1024", "nan(0x0)",
-                                        "0x1p+0 ", "nan", "infinity", "0x1.P+0", "-", "0x1.8", "0x1p+99999999999999"};
+    static const char *const wrong[] = {"",
+                                        "0x",
+                                        "0x1",
+                                        "0x1p",
+                                        "0x1p+00",
+                                        "0x1.80p+0",
+                                        "0x2p+0",
+                                        "1.5",
+                                        "0x1p+1024",
+                                        "nan(0x0)",
+                                        "0x1p+0 ",
+                                        "nan",
+                                        "infinity",
+                                        "0x1.P+0",
+                                        "-",
+                                        "0x1.8",
+                                        "0x1p+99999999999999"};
     char text[COMPANION_NUMBER_SIZE], libc[64];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -322,7 +338,7 @@ static void whole_numbers_are_read_only_as_they_are_printed(void **state) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------- statements that are no key */
+/* --------------------------------------------------------------------------------------- statements that are no key */
 
 static statement_store *make_sound(void) {
     statement_store *store = calloc(1, sizeof *store);
@@ -399,8 +415,10 @@ static void what_makes_no_key_is_refused_by_its_name(void **state) {
         {"gguf:flag", "gguf:flag", 0, tag | 1, NULL, "companion-value", "no boolean"},
         {"gguf-txt:d", "gguf-txt:d", 0, 0, "1.0", "companion-value", "no 64-bit float"},
         {"gguf-txt:d", "gguf-txt:d", 0, tag | 1, NULL, "companion-value", "no text"},
-        {NULL, "gguf-type:" COMPANION_TOKENS_KEY, 5, tag | GGUF_STRING, NULL, "companion-held", "the container has none"},
-        {NULL, "gguf-type:general.name", 5, tag | GGUF_STRING, NULL, "companion-value", "\"general.name\" has no value"},
+        {NULL, "gguf-type:" COMPANION_TOKENS_KEY, 5, tag | GGUF_STRING, NULL, "companion-held",
+         "the container has none"},
+        {NULL, "gguf-type:general.name", 5, tag | GGUF_STRING, NULL, "companion-value",
+         "\"general.name\" has no value"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
