@@ -53,6 +53,7 @@ static const option *convert_options(void) {
 
 typedef struct conversion {
     command_context *c;
+    bool is_folder; /* not a GGUF file */
     command_progress progress;
     const char *output;
     const char *companion; /* null: none */
@@ -152,6 +153,11 @@ static int print_report(conversion *v, const convert_report *report, const conve
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");
     if (!command_write(line, (size_t)n)) {
         return EXIT_IO;
+    }
+    if (report->companion_bytes == 0 && v->is_folder) {
+        log_line(QN_LOG_INFO, "a container of Safetensors holds weights and nothing else: it cannot run without a "
+                              "companion volume");
+        return EXIT_DONE;
     }
     if (report->companion_bytes == 0) {
         log_line(QN_LOG_INFO, "%u facts of the source are not in a P64 alone (-v lists them all); %s", facts->n_lost,
@@ -291,7 +297,8 @@ static qn_status choose_companion(conversion *v, error_context *err) {
 static int convert_input(conversion *v, const char *input) {
     v->lost = json_array();
     v->notes = json_array();
-    const int status = hf_is_source(input) ? convert_folder(v, input) : convert_gguf_file(v, input);
+    v->is_folder = hf_is_source(input);
+    const int status = v->is_folder ? convert_folder(v, input) : convert_gguf_file(v, input);
     json_decref(v->lost);
     json_decref(v->notes);
     return status;

@@ -68,8 +68,8 @@ static fmt_mode chosen_mode(void) {
 
 static qn_status open_volume(journal_work *w, error_context *err) {
     QN_TRY(graph_volume_open(w->volume_path, chosen_mode(), TERMS_AUTO, &w->volume, err), err, "opening %s", w->volume_path);
-    QN_TRY(file_digest_span(graph_volume_root(w->volume)->span, w->volume_path, command_show_progress, &w->progress, w->digest,
-                       err),
+    QN_TRY(file_digest_of_span(graph_volume_root(w->volume)->span, w->volume_path, command_show_progress, &w->progress,
+                               w->digest, err),
            err, "computing the SHA-256 of %s", w->volume_path);
     return graph_volume_check_files(w->volume, err);
 }

@@ -6,7 +6,7 @@
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
 
-qn_status file_digest_span(fmt_span span, const char *path, progress_fn *progress, void *progress_ctx,
+qn_status file_digest_of_span(fmt_span span, const char *path, progress_fn *progress, void *progress_ctx,
                       uint8_t out[Q42_DIGEST_BYTES], error_context *err) {
     sha256_stream stream;
     if (!sha256_begin(&stream)) {
@@ -33,7 +33,7 @@ qn_status file_digest(const char *path, progress_fn *progress, void *progress_ct
     if (status < 0) {
         return status;
     }
-    status = file_digest_span(file.span, path, progress, progress_ctx, out, err);
+    status = file_digest_of_span(file.span, path, progress, progress_ctx, out, err);
     status = status < 0 ? status : mapped_file_check(&file, err);
     mapped_file_close(&file);
     return status;

@@ -15,7 +15,7 @@
 qn_status file_digest(const char *path, progress_fn *progress, void *progress_ctx, uint8_t out[Q42_DIGEST_BYTES],
                       error_context *err);
 /* The same of bytes in memory, which `path` names in messages. */
-qn_status file_digest_span(fmt_span span, const char *path, progress_fn *progress, void *progress_ctx,
+qn_status file_digest_of_span(fmt_span span, const char *path, progress_fn *progress, void *progress_ctx,
                       uint8_t out[Q42_DIGEST_BYTES], error_context *err);
 
 #endif

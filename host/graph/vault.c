@@ -189,7 +189,8 @@ static qn_status check_record(const q42_segment *record, const mapped_file *file
         return FAIL(err, QN_BAD_FILE, "%s: has %llu bytes, the set's manifest says %llu", file->path,
                     (unsigned long long)file->span.size, (unsigned long long)record->bytes);
     }
-    const qn_status status = w->is_deep ? file_digest_span(file->span, file->path, w->progress, w->progress_ctx, digest, err)
+    const qn_status status = w->is_deep ? file_digest_of_span(file->span, file->path, w->progress, w->progress_ctx,
+                                                              digest, err)
                                         : QN_OK;
     if (status >= 0 && w->is_deep && memcmp(digest, record->digest, sizeof digest) != 0) {
         return FAIL(err, QN_BAD_FILE, "%s: is another file than the set's manifest means: its SHA-256 differs",

@@ -329,7 +329,7 @@ static bool is_of_decoder(const build *s, fmt_str name) {
         }
     }
     if (!begins_with(name, "blk.")) {
-        return s->m->is_raw && raw_is_of_decoder(name);
+        return s->m->is_raw && raw_is_of_decoder(name, s->h->n_layer);
     }
     uint64_t layer = 0, at = 4;
     for (; at < name.size && name.data[at] >= '0' && name.data[at] <= '9' && layer < HPARAMS_MAX_LAYERS; at++) {

@@ -131,14 +131,14 @@ bool raw_name_to_gguf(fmt_str name, bool has_post_norms, char out[RAW_NAME_SIZE]
     return is_gguf && name.size < RAW_NAME_SIZE;
 }
 
-bool raw_is_of_decoder(fmt_str name) {
+bool raw_is_of_decoder(fmt_str name, uint32_t n_layer) {
     uint32_t layer;
     fmt_str rest;
     if (!skip_model(name, &rest)) {
         return skip(&rest, "lm_head.");
     }
     const bool is_of_layer = skip_layer(&rest, &layer);
-    return is_of_layer ? !skip(&rest, "self_attn.rotary_emb.") : skip(&rest, "norm.") || skip(&rest, "embed_tokens.");
+    return is_of_layer ? layer < n_layer && !skip(&rest, "self_attn.rotary_emb.") : skip(&rest, "norm.") || skip(&rest, "embed_tokens.");
 }
 
 /* ---------------------------------------------------------------------------------------------------------- factors */

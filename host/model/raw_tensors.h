@@ -20,8 +20,9 @@
  * none. `has_post_norms` as in arch_traits: there the norm behind the attention has another meaning. */
 bool raw_name_to_gguf(fmt_str name, bool has_post_norms, char out[RAW_NAME_SIZE]);
 
-/* True for a name of the text model's layers or output that has no GGUF name: leaving it out would change the result. */
-bool raw_is_of_decoder(fmt_str name);
+/* True for a name of the text model's first n_layer layers, or of its ends, that has no GGUF name: leaving it out would
+ * change the result. */
+bool raw_is_of_decoder(fmt_str name, uint32_t n_layer);
 
 /* Gives m->tensors their hashes by GGUF name, adds those that the facts hold as arrays, and sorts again. Call it once the
  * architecture is known. QN_BAD_FILE: two tensors would have one name. */

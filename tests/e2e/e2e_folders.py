@@ -231,7 +231,7 @@ def weights_without_a_config_are_converted_and_say_that_they_cannot_run(t):
     folder = folder_of_stories(t)
     os.unlink(os.path.join(folder, 'config.json'))
     r = t.exits(0, 'convert', os.path.join(folder, 'model.safetensors'))
-    t.has(r.err, 'no config.json', 'cannot be run')
+    t.has(r.err, 'no config.json', 'cannot be run', 'cannot run without a companion volume')
     path = os.path.join(folder, 'model.p64')
     t.exits(0, 'verify', path)
     t.true(not os.path.exists(os.path.join(folder, 'model.q42')), 'no companion is written')
