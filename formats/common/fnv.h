@@ -11,6 +11,9 @@
 /* Hash of `size` bytes at `data`; `data` may be null when size is 0. */
 uint64_t fnv1a64(const void *data, uint64_t size);
 
+/* The hash of what was hashed before, followed by these bytes. */
+uint64_t fnv1a64_more(uint64_t before, const void *data, uint64_t size);
+
 /* fnv1a64 with the top nibble cleared. */
 uint64_t fnv_q_hash(const void *data, uint64_t size);
 

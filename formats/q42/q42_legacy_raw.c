@@ -60,15 +60,14 @@ static fmt_status check_index(const q42_raw *raw, fmt_diag *diag) {
     return FMT_OK;
 }
 
-fmt_status q42_raw_open(fmt_span blocks, fmt_span lexicon, fmt_span bidx, fmt_mode mode, q42_raw *out_raw,
-                        fmt_note_fn *note, void *note_ctx, fmt_diag *diag) {
+fmt_status q42_raw_open(fmt_span blocks, fmt_span lexicon, fmt_span bidx, q42_raw *out_raw, fmt_diag *diag) {
     q42_raw raw = {.span = blocks, .n_blocks = blocks.size / Q42_BLOCK_BYTES, .bidx = bidx};
     fmt_status status = check_counts(blocks, raw.n_blocks, diag);
     if (status == FMT_OK && bidx.size > 0) {
         status = check_index(&raw, diag);
     }
     if (status == FMT_OK && lexicon.size > 0) {
-        status = q42_lexicon_open(lexicon, 0, mode, &raw.lexicon, note, note_ctx, diag);
+        status = q42_lexicon_open(lexicon, 0, &raw.lexicon, diag);
     }
     if (status == FMT_OK) {
         *out_raw = raw;

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_MAPPINGS 64
+#define MAX_MAPPINGS 1024
 
 /* Read by the signal handler, so: atomics only, and a slot is filled before `size` makes it visible. */
 static struct {

@@ -32,6 +32,7 @@ enum {
     EXIT_NO_BACKEND = 4,
     EXIT_NO_MEMORY = 5,
     EXIT_IO = 6,
+    EXIT_INCOMPLETE = 7, /* verify: nothing is wrong, but something is missing */
     EXIT_CANCELLED = 130
 };
 
@@ -123,7 +124,8 @@ void command_catch_signals(command_context *c);
 
 const char *command_version_text(void);
 
-extern const command command_convert, command_verify, command_inspect, command_run, command_chat, command_tokenize,
-    command_backends, command_bench;
+extern const command command_convert, command_ingest, command_verify, command_inspect, command_run, command_chat, command_tokenize,
+    command_backends, command_bench, command_query, command_export, command_stats, command_diff, command_compact,
+    command_migrate, command_publish, command_journal, command_vault, command_merge;
 
 #endif

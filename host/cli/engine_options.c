@@ -23,6 +23,8 @@ void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
         {OPTION_STRING, "numeric", 0, "CLASS", "auto, f32acc (exact products) or act8 (8-bit activations)", &e->numeric,
          0, 0, "auto|f32acc|act8", NULL},
         {OPTION_STRING, "kv", 0, "TYPE", "KV cache: auto, f16, bf16 or f32", &e->kv, 0, 0, "auto|f16|bf16|f32", NULL},
+        {OPTION_STRING, "companion", 0, "FILE", "companion volume of a P64 (default: beside it, NAME.q42 for NAME.p64)",
+         &e->companion, 0, 0, NULL, NULL},
         {OPTION_STRING, "assume", 0, "ARCH", "run a P64 without companion volume as this architecture (llama)",
          &e->assume, 0, 0, NULL, NULL},
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standards", &e->strict, 0, 0, NULL, NULL},
@@ -100,6 +102,7 @@ static qn_status open_model(command_context *c, const char *path, const engine_o
                                     .skip_weight_check = options->no_weight_check,
                                     .progress = command_show_progress,
                                     .progress_ctx = progress,
+                                    .companion = options->companion,
                                     .assume = options->assume,
                                     .note = print_note,
                                     .note_ctx = (void *)(uintptr_t)path};

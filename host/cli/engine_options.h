@@ -16,7 +16,7 @@ typedef struct engine_options {
     uint32_t max_outputs;    /* rows of logits of one step; 0 = 1 */
     const char *numeric;     /* "auto", "f32acc", "act8" */
     const char *kv;          /* "auto", "f16", "bf16", "f32" */
-    const char *assume;
+    const char *companion, *assume;
     bool strict, no_weight_check;
     const char *integrity;   /* "full", "lazy" */
     const char *layers_on;   /* "NAME[:DEVICE]=N", or null */

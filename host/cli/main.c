@@ -14,8 +14,11 @@
 #include "cli/command.h"
 #include "common/crc32c.h"
 
-const command *const commands[] = {&command_convert,  &command_verify,   &command_inspect, &command_run, &command_chat,
-                                   &command_tokenize, &command_backends, &command_bench,   NULL};
+const command *const commands[] = {&command_convert,  &command_ingest, &command_verify,   &command_inspect, &command_run, &command_chat,
+                                   &command_tokenize, &command_backends, &command_bench,
+                                   &command_query, &command_export, &command_stats, &command_diff,
+                                   &command_merge,
+                                   &command_compact, &command_migrate, &command_publish, &command_journal, &command_vault, NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;
@@ -29,7 +32,7 @@ static int print_usage(void) {
     }
     printf("\nquoin COMMAND --help explains a command; quoin --version tells build and ABI.\n\n"
            "example:\n  quoin convert smollm2.gguf -o smollm2.p64 && quoin verify smollm2.p64\n"
-           "  quoin run smollm2.p64 --assume llama --prompt 'The tide comes in' -n 64\n");
+           "  quoin run smollm2.p64 --prompt 'The tide comes in' -n 64\n");
     return EXIT_DONE;
 }
 

@@ -466,8 +466,11 @@ def a_model_is_converted_verified_and_runs_like_its_source(t):
     model, out = tiny(t), t.path('tiny.p64')
     said = t.exits(0, 'convert', model, '--json').json()
     t.equal((said['output'], said['tensors'], said['checked'], said['runs_alone'], said['needs_assumption']), (out, 11, True, True, True))
-    t.equal(t.files(), ['tiny.gguf', 'tiny.p64'])
+    t.equal(t.files(), ['tiny.gguf', 'tiny.p64', 'tiny.q42'])
     t.exits(0, 'verify', out, '--strict')
+    a, b = (t.exits(0, 'run', path, '--prompt', 'hello', '-n', '40', '--json', '--backend', 'reference').json() for path in (model, out))
+    t.equal((a['prompt_tokens'], a['tokens'], a['text']), (b['prompt_tokens'], b['tokens'], b['text']))
+    os.unlink(t.path('tiny.q42'))
     t.has(t.exits(1, 'run', out, *GREEDY[:4]).err, 'tiny.p64', '--assume llama')
     for numeric in ('f32acc', 'act8'):
         backend = ['--backend', 'cpu' if numeric == 'act8' else 'reference', '--numeric', numeric]

@@ -393,8 +393,7 @@ typedef struct q42_raw {
 
 /* `lexicon` and `bidx` may be empty. Checks the counts of all blocks and the sidecar's head and ranges; the index's diagnosis
  * offsets are those of the index's file. */
-fmt_status q42_raw_open(fmt_span blocks, fmt_span lexicon, fmt_span bidx, fmt_mode mode, q42_raw *out_raw,
-                        fmt_note_fn *note, void *note_ctx, fmt_diag *diag);
+fmt_status q42_raw_open(fmt_span blocks, fmt_span lexicon, fmt_span bidx, q42_raw *out_raw, fmt_diag *diag);
 
 /* A view of block `index`; nothing is copied. With an index its range must agree with the quins, which must be in order. */
 fmt_status q42_raw_read_block(const q42_raw *raw, uint64_t index, q42_block *out_block, fmt_diag *diag);

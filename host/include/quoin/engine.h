@@ -78,6 +78,7 @@ typedef struct quoin_model_options {
     uint32_t skip_weight_check; /* do not look for NaN and infinity */
     uint32_t reserved;
     const char *assume;         /* architecture of a P64 that stands alone ("llama"); null = refuse */
+    const char *companion;      /* companion volume of a P64; null = beside it, NAME.q42 for NAME.p64 */
 } quoin_model_options;
 
 /* Opens and verifies a P64 or GGUF file, checksums of all tensors included. */
