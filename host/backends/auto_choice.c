@@ -1,10 +1,6 @@
 /* auto_choice.c — auto: who could win, who does, and why. */
-#define _GNU_SOURCE
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <quoin/glue.h>
 
@@ -12,6 +8,7 @@
 #include "backends/refusal.h"
 #include "backends/split_backend.h"
 #include "base/log.h"
+#include "base/pci.h"
 
 #define MAX_CANDIDATES 16u
 
@@ -137,38 +134,8 @@ static void print_place(const candidate *c, bool is_chosen) {
              speed);
 }
 
-/* Is there a GPU in the machine that nothing here has used? By vendor, because every server has some display controller. */
-static bool has_gpu(void) {
-    static const char *const vendors[] = {"0x10de", "0x1002", "0x8086"};
-    bool is_found = false;
-    DIR *devices = opendir("/sys/bus/pci/devices");
-    for (struct dirent *e; devices != NULL && !is_found && (e = readdir(devices)) != NULL;) {
-        char path[300], text[16] = "", vendor[16] = "";
-        snprintf(path, sizeof path, "%s/class", e->d_name);
-        const int fd = e->d_name[0] == '.' ? -1 : openat(dirfd(devices), path, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strncmp(text, "0x03", 4) == 0) {
-            snprintf(path, sizeof path, "%s/vendor", e->d_name);
-            const int vendor_fd = openat(dirfd(devices), path, O_RDONLY | O_CLOEXEC);
-            const ssize_t n = vendor_fd >= 0 ? read(vendor_fd, vendor, sizeof vendor - 1) : 0;
-            for (size_t i = 0; n > 0 && i < sizeof vendors / sizeof vendors[0]; i++) {
-                is_found = is_found || strncmp(vendor, vendors[i], 6) == 0;
-            }
-            if (vendor_fd >= 0) {
-                close(vendor_fd);
-            }
-        }
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-    if (devices != NULL) {
-        closedir(devices);
-    }
-    return is_found;
-}
-
 static void tell_of_gpu(const backend *on) {
-    if (on->info.device_class == QN_DEVICE_CPU && has_gpu()) {
+    if (on->info.device_class == QN_DEVICE_CPU && pci_has_gpu(NULL)) {
         log_line(QN_LOG_INFO, "this machine has a GPU that is not used; quoin backends --explain says why");
     }
 }

@@ -18,7 +18,7 @@
 #define MAX_INPUTS 3u
 #define LEAST_BYTES ((uint64_t)16 << 20)
 #define MOST_BYTES ((uint64_t)32 << 20)
-#define MAX_RUNS 10u
+#define MAX_RUNS 200u
 #define RUN_SECONDS 0.05
 #define CHAIN 32u
 #define N_HEAD 8u

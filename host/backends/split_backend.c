@@ -39,6 +39,15 @@ static qn_status split_program(const qn_device *device, const qn_program *progra
     return status < 0 ? qn_fail(err, status == QN_BAD_INPUT ? QN_UNSUPPORTED : status, "%s", error_text(&inner)) : QN_OK;
 }
 
+/* One numeric class for the whole model, where both offer one that is allowed; otherwise who lacks it says so. */
+static qn_compile_options narrow_options(const qn_device *device, const qn_compile_options *options) {
+    qn_compile_options own = *options;
+    const uint32_t common = options->numeric & device->parts[0].info.numeric & device->parts[1].info.numeric;
+    own.size = sizeof own;
+    own.numeric = common != 0 ? common : options->numeric;
+    return own;
+}
+
 /* Says which backend it was, and makes the op's number one of the whole program. */
 static qn_status tell_part(const qn_device *device, const program_split *split, int part, qn_status status, qn_error *err) {
     if (status < 0 && err != NULL) {
@@ -66,13 +75,14 @@ static void QN_CALL split_close(qn_device *device) {
 static qn_status QN_CALL split_check(qn_device *device, const qn_program *program, const qn_compile_options *options,
                                      qn_verdict *verdicts, uint64_t stride, qn_error *err) {
     program_split split;
+    const qn_compile_options own = narrow_options(device, options);
     qn_status status = split_program(device, program, &split, err);
     if (status < 0) {
         return status;
     }
     for (int i = 0; i < 2 && status >= 0; i++) {
         qn_verdict *at = (qn_verdict *)(void *)((char *)verdicts + (i == 0 ? 0 : split.border * stride));
-        status = verbs_of(device, i)->check(device->parts[i].device, split.parts[i].program, options, at, stride, err);
+        status = verbs_of(device, i)->check(device->parts[i].device, split.parts[i].program, &own, at, stride, err);
         status = tell_part(device, &split, i, status, err);
     }
     program_split_deinit(&split);
@@ -92,13 +102,14 @@ static qn_status QN_CALL split_plan(qn_device *device, const qn_program *program
                                     const qn_compile_options *options, qn_memory_plan *out, qn_error *err) {
     program_split split;
     qn_memory_plan sum = {.size = out->size};
+    const qn_compile_options own = narrow_options(device, options);
     qn_status status = split_program(device, program, &split, err);
     if (status < 0) {
         return status;
     }
     for (int i = 0; i < 2 && status >= 0; i++) {
         qn_memory_plan one = {.size = sizeof one};
-        status = verbs_of(device, i)->plan(device->parts[i].device, split.parts[i].program, limits, options, &one, err);
+        status = verbs_of(device, i)->plan(device->parts[i].device, split.parts[i].program, limits, &own, &one, err);
         status = tell_part(device, &split, i, status, err);
         sum.numeric = i == 0 ? one.numeric : sum.numeric;
         add_plan(&one, &sum);
@@ -125,6 +136,7 @@ static void QN_CALL split_prog_free(qn_prog *prog) {
 
 static qn_status QN_CALL split_compile(qn_device *device, const qn_program *program, const qn_limits *limits,
                                        const qn_compile_options *options, qn_prog **out, qn_error *err) {
+    const qn_compile_options own = narrow_options(device, options);
     qn_prog *prog = calloc(1, sizeof *prog);
     if (prog == NULL) {
         return qn_fail(err, QN_NO_HOST_MEM, "out of memory for a divided program");
@@ -133,7 +145,7 @@ static qn_status QN_CALL split_compile(qn_device *device, const qn_program *prog
     prog->max_tokens = limits->max_tokens;
     qn_status status = split_program(device, program, &prog->split, err);
     for (int i = 0; i < 2 && status >= 0; i++) {
-        status = verbs_of(device, i)->compile(device->parts[i].device, prog->split.parts[i].program, limits, options,
+        status = verbs_of(device, i)->compile(device->parts[i].device, prog->split.parts[i].program, limits, &own,
                                               &prog->inner[i], err);
         status = tell_part(device, &prog->split, i, status, err);
     }

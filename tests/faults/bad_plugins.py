@@ -19,7 +19,7 @@ RUN = ['--prompt', 'hello world', '-n', '3', *PATIENCE]  # a later --probe-timeo
 TEXT = b' world world world\n'
 BANNER = '*** The fastest driver in the world ***'
 
-# name: words of the line that refuses it. Those that hang get half a second.
+# name: words of the line that refuses it. Those that hang get two seconds.
 REFUSED = {
     'dies_in_constructor': ['refused at probe', 'Segmentation fault', 'in load', 'last words', 'registered more than once'],
     'exits_in_constructor': ['refused at probe', 'exit status 0 and without an answer', 'in load'],
@@ -93,7 +93,7 @@ def cache(t):
 
 
 def timeout_for(name):
-    return ['--probe-timeout', str(0.5 * SLOWNESS if name.startswith('hangs') else 30 * SLOWNESS)]
+    return ['--probe-timeout', str(2 * SLOWNESS if name.startswith('hangs') else 30 * SLOWNESS)]
 
 
 def check_named(t, name, words):
@@ -128,10 +128,12 @@ def check_usable(t, name, words):
 
 
 def check_not_needed(t, name):
+    """With a model that is large enough for the cpu backend to be many times faster, whatever else the machine does."""
     need_cpu()
-    model = make_tiny(t.path('tiny.gguf'))
+    model = source('examples/models/quoin-tiny.gguf')
     r = t.exits(0, 'run', model, *RUN, '--plugin', plugin(name))
-    t.equal(r.out, TEXT, 'the text')
+    t.equal(r.out, t.exits(0, 'run', model, *RUN, '--backend', 'cpu').out, 'the text')
+    t.last = r
     t.has(r.err, 'backend cpu device cpu chosen: predicted', 'ms/token', f'backend {name} device cpu not needed: predicted', 'using cpu ')
 
 
@@ -162,8 +164,10 @@ def all_of_them_at_once_change_nothing(t):
         name = os.path.basename(path)[:-len('.quoin.so')]
         if name not in left_out and not (SANITIZER and name in CRASHING):
             shutil.copy(path, t.path('plugins'))
-    r = t.exits(0, 'run', make_tiny(t.path('tiny.gguf')), *RUN, '--plugin-dir', t.path('plugins'), env=cache(t))
-    t.equal(r.out, TEXT)
+    model = source('examples/models/quoin-tiny.gguf')
+    whole = t.exits(0, 'run', model, *RUN, '--backend', 'cpu').out
+    r = t.exits(0, 'run', model, *RUN, '--plugin-dir', t.path('plugins'), env=cache(t))
+    t.equal(r.out, whole)
     t.has(r.err, 'backend cpu device cpu chosen', 'using cpu ')
 
 
@@ -270,16 +274,21 @@ def standard_output_is_the_host_s_alone(t):
 
 @test
 def what_a_driver_leaves_running_does_not_outlive_its_probe(t):
+    def find_left():
+        left = []
+        for path in glob.glob('/proc/[0-9]*/environ'):
+            try:
+                with open(path, 'rb') as f:
+                    if t.folder.encode() in f.read():
+                        left.append(path)
+            except OSError:
+                pass
+        return left
     t.exits(0, 'backends', '--plugin', plugin('leaves_a_child'), env={'QUOIN_TEST_MARK': t.folder})
-    left = []
-    for path in glob.glob('/proc/[0-9]*/environ'):
-        try:
-            with open(path, 'rb') as f:
-                if t.folder.encode() in f.read():
-                    left.append(path)
-        except OSError:
-            pass
-    t.equal(left, [], 'processes of the probe')
+    until = time.monotonic() + 10 * SLOWNESS     # it sleeps for thirty; one that was killed may take a moment to go
+    while find_left() and time.monotonic() < until:
+        time.sleep(0.02)
+    t.equal(find_left(), [], 'processes of the probe')
 
 
 @test
