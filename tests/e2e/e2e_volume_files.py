@@ -11,6 +11,7 @@ import os
 import struct
 
 from program import *
+from volumes import build, flat_lexicon, key, quin, triple_id
 
 SECRET = 'the name that nobody may find'
 STATEMENTS = (f'<http://e.example/s> <http://e.example/p> "{SECRET}" .\n'
@@ -238,6 +239,49 @@ def sanctuary_is_carried_over_and_commons_cannot_be_declared_on_it(t):
     t.equal(t.files(), ['a.q42', 'b.q42'])
 
 
+def read_flat_lexicon(path):
+    """{key: entry} of a lexicon of format 1 with kinds."""
+    data = read(path)
+    at, size = struct.unpack_from('<QQ', data, 8)
+    lexicon = data[at:at + size]
+    count, strings, version = struct.unpack_from('<QQQ', lexicon, 8)
+    if version != 1:
+        raise Failed(f'the lexicon has format {version}')
+    index = [struct.unpack_from('<QQ', lexicon, 32 + 16 * i) for i in range(count)]
+    ends = [offset for _, offset in index[1:]] + [size - strings]
+    return {word: lexicon[strings + offset:strings + end] for (word, offset), end in zip(index, ends)}
+
+
+@test
+def triples_used_as_terms_stay_with_what_they_are_made_of_and_others_go(t):
+    names = {n: f'<http://e.example/{n}>' for n in 'spoxyzuvw'}
+    ids = {n: key(text) for n, text in names.items()}
+    used, unused = (ids['x'], ids['y'], ids['z']), (ids['u'], ids['v'], ids['w'])
+    entries = {key(text): text.encode() for text in names.values()}
+    mark = b'quoin:terms=surface:1'
+    entries[key(mark)] = mark
+    block = [quin((ids['s'], ids['p'], triple_id(used), 0))]
+    write(t.path('a.q42'), build([block], flat_lexicon(entries, [used, unused])))
+    r = t.exits(0, 'compact', t.path('a.q42'), '-o', t.path('b.q42'), '--json').json()
+    t.equal((r['quins'], r['terms_before'], r['terms']), (1, 11, 6))
+    found = read_flat_lexicon(t.path('b.q42'))
+    t.equal(found[triple_id(used)], b'\x02' + struct.pack('<QQQ', *used))
+    t.equal(set(found), {ids[n] for n in 'spxyz'} | {triple_id(used), key(mark)})
+    t.true(names['u'].encode() not in read(t.path('b.q42')), 'nothing of the unused triple is left')
+
+
+@test
+def a_wrong_parity_is_refused_with_its_place_and_mended_by_rewrite(t):
+    names = [f'<http://e.example/{n}>' for n in 'spo']
+    words = list(quin(tuple(key(n) for n in names) + (0,)))
+    words[5] = 0
+    write(t.path('a.q42'), build([[tuple(words)]], flat_lexicon({key(n): n.encode() for n in names})))
+    t.has(t.exits(1, 'compact', t.path('a.q42'), '-o', t.path('b.q42')).err, 'slot 0', 'parity')
+    t.equal(t.files(), ['a.q42'])
+    t.equal(t.exits(0, 'compact', t.path('a.q42'), '--rewrite', '-o', t.path('b.q42'), '--json').json()['parity_fixed'], 1)
+    t.exits(0, 'verify', t.path('b.q42'))
+
+
 @test
 def a_dry_run_writes_nothing(t):
     volume = make_volume(t)
@@ -297,6 +341,24 @@ def a_forged_flag_does_not_open_what_the_quins_close(t):
     data[6] |= 0x40
     write(volume, bytes(data))
     t.has(t.exits(1, 'publish', 'cid', volume).err, 'mixed-fail-closed')
+
+
+@test
+def hash_of_a_graph_name_closes_the_volume_only_for_the_reference(t):
+    graph = next(f'<http://e.example/g{i}>' for i in range(10000) if key(f'<http://e.example/g{i}>') >> 56 == 2)
+    volume = make_volume(t, 'a.q42', f'<http://e.example/s> <http://e.example/p> "o" {graph} .\n', '--commons')
+    r = t.exits(0, 'publish', 'check', volume, '--json').json()
+    t.equal((r['verdict']['public'], r['reference_verdict']['public']), (True, False))
+    t.has(r['reference_verdict']['witness'], f'context {key(graph):016x}')
+    t.has(t.exits(1, 'publish', 'check', volume, '--strict').err, f'{key(graph):016x}')
+
+
+@test
+def a_label_that_names_no_graph_closes_the_volume(t):
+    names = [f'<http://e.example/{n}>' for n in 'spo']
+    ids = tuple(key(n) for n in names)
+    volume = write(t.path('a.q42'), build([[quin(ids + (1 << 56 | 77,))]], flat_lexicon({key(n): n.encode() for n in names}), flags=0x20))
+    t.has(t.exits(1, 'publish', 'check', volume).err, 'restricted or classified', 'block 0, slot 0')
 
 
 @test
