@@ -87,10 +87,10 @@ fmt_status q42_bidx_check(fmt_span span, uint64_t *out_n_blocks, fmt_diag *diag)
     const bool has_head = span.size >= Q42_INDEX_HEADER_BYTES;
     const q42_header header = {.bidx = {0, span.size},
                                .block_count = has_head ? load_u32(span.data + Q42_INDEX_COUNT_AT) : 0};
-    const fmt_status status =
-        has_head ? q42_check_bidx(&reader, &header)
-                 : q42_refuse(diag, Q42_R_BIDX_HEADER, ((diag_place){0, FMT_NO_INDEX, Q42_INDEX_HEADER_BYTES, span.size}),
-                              "the file has %llu bytes", (ull)span.size);
+    const fmt_status status = has_head ? q42_check_bidx(&reader, &header)
+                                       : q42_refuse(diag, Q42_R_BIDX_HEADER,
+                                                    ((diag_place){0, FMT_NO_INDEX, Q42_INDEX_HEADER_BYTES, span.size}),
+                                                    "the file has %llu bytes", (ull)span.size);
     if (status == FMT_OK) {
         *out_n_blocks = header.block_count;
     }
@@ -102,7 +102,8 @@ q42_range q42_object_range(const q42_volume *volume, uint64_t block) {
                       block * Q42_BIDX_ENTRY_BYTES);
 }
 
-/* First block whose largest object (or, with is_least, whose smallest) is at or above `object`; block_count without one. */
+/* First block whose largest object (or, with is_least, whose smallest) is at or above `object`; block_count without
+ * one. */
 static uint64_t lower_bound(const q42_volume *volume, bool is_least, uint64_t object) {
     uint64_t low = 0, high = volume->header.block_count;
     while (low < high) {

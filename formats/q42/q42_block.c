@@ -2,7 +2,7 @@
 #include "q42_internal.h"
 #include "q42_lz4.h"
 
-/* ---------------------------------------------------------------------------------------------------------- decoding */
+/* ------------------------------------------------------------------------------------------------ decoding */
 
 static fmt_status decode(const q42_volume *volume, uint64_t index, uint8_t *room, fmt_diag *diag) {
     const q42_directory_entry entry = q42_get_directory_entry(volume, index);
@@ -24,12 +24,13 @@ static fmt_status decode(const q42_volume *volume, uint64_t index, uint8_t *room
     case LZ4_ZERO_DISTANCE:
         return q42_refuse(diag, Q42_R_BLOCK_LZ4, here, "block %llu has a match of distance 0", (ull)index);
     default:
-        return q42_refuse(diag, Q42_R_BLOCK_LZ4, here, "block %llu is no whole LZ4 block of 40960 bytes (%u bytes compressed)",
-                          (ull)index, lz4_size);
+        return q42_refuse(diag, Q42_R_BLOCK_LZ4, here,
+                          "block %llu is no whole LZ4 block of 40960 bytes (%u bytes compressed)", (ull)index,
+                          lz4_size);
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- checking */
+/* ------------------------------------------------------------------------------------------------ checking */
 
 diag_place q42_block_place(const q42_volume *volume, uint64_t index, uint64_t expected, uint64_t got) {
     const diag_place place = {q42_get_directory_entry(volume, index).offset, index, expected, got};
@@ -51,8 +52,8 @@ static uint32_t find_fall(const q42_block *block) {
 fmt_status q42_check_block_order(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
     const q42_range range = q42_object_range(volume, block->index);
     if (block->n_quins == 0) {
-        return q42_refuse(diag, Q42_R_BLOCK_COUNT, q42_block_place(volume, block->index, 1, 0), "block %llu holds no quin",
-                          (ull)block->index);
+        return q42_refuse(diag, Q42_R_BLOCK_COUNT, q42_block_place(volume, block->index, 1, 0),
+                          "block %llu holds no quin", (ull)block->index);
     }
     const uint32_t slot = find_fall(block);
     if (slot < block->n_quins) {
@@ -64,10 +65,11 @@ fmt_status q42_check_block_order(const q42_volume *volume, const q42_block *bloc
     const uint64_t first = q42_block_object(block, 0), last = q42_block_object(block, block->n_quins - 1);
     if (first != range.least || last != range.most) {
         const bool is_first = first != range.least;
-        return q42_refuse(diag, Q42_R_BLOCK_RANGE,
-                          q42_block_place(volume, block->index, is_first ? range.least : range.most, is_first ? first : last),
-                          "block %llu goes from object %016llx to %016llx, its BIDX entry from %016llx to %016llx",
-                          (ull)block->index, (ull)first, (ull)last, (ull)range.least, (ull)range.most);
+        return q42_refuse(
+            diag, Q42_R_BLOCK_RANGE,
+            q42_block_place(volume, block->index, is_first ? range.least : range.most, is_first ? first : last),
+            "block %llu goes from object %016llx to %016llx, its BIDX entry from %016llx to %016llx", (ull)block->index,
+            (ull)first, (ull)last, (ull)range.least, (ull)range.most);
     }
     return FMT_OK;
 }
@@ -75,7 +77,8 @@ fmt_status q42_check_block_order(const q42_volume *volume, const q42_block *bloc
 /* Exclusive or of all six words: 0 when the parity is right. */
 static uint64_t fold(const q42_block *block, uint32_t slot) {
     const uint8_t *at = block->quins + (uint64_t)slot * Q42_QUIN_BYTES;
-    return load_u64(at) ^ load_u64(at + 8) ^ load_u64(at + 16) ^ load_u64(at + 24) ^ load_u64(at + 32) ^ load_u64(at + 40);
+    return load_u64(at) ^ load_u64(at + 8) ^ load_u64(at + 16) ^ load_u64(at + 24) ^ load_u64(at + 32) ^
+           load_u64(at + 40);
 }
 
 fmt_status q42_check_block_parity(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
@@ -90,7 +93,8 @@ fmt_status q42_check_block_parity(const q42_volume *volume, const q42_block *blo
     while (fold(block, slot) == 0) {
         slot++;
     }
-    const uint64_t told = load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + 40), wanted = told ^ fold(block, slot);
+    const uint64_t told = load_u64(block->quins + (uint64_t)slot * Q42_QUIN_BYTES + 40),
+                   wanted = told ^ fold(block, slot);
     return q42_refuse(diag, Q42_R_BLOCK_PARITY, q42_block_place(volume, block->index, wanted, told),
                       "block %llu, slot %u: the parity is %016llx, the fields give %016llx", (ull)block->index, slot,
                       (ull)told, (ull)wanted);

@@ -5,7 +5,7 @@
 
 static const char *const names[] = {"subject", "predicate", "context"};
 
-/* ---------------------------------------------------------------------------------------------------------------- FIDX */
+/* ------------------------------------------------------------------------------------------------------ FIDX */
 
 fmt_status q42_check_fidx_content(const q42_volume *volume, const q42_block *block, fmt_diag *diag) {
     const bool is_there = (volume->header.flags & Q42_FLAG_FIELD_RANGES) != 0;
@@ -29,7 +29,7 @@ fmt_status q42_check_fidx_content(const q42_volume *volume, const q42_block *blo
     return FMT_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- PIDX */
+/* ------------------------------------------------------------------------------------------------------ PIDX */
 
 static fmt_status refuse_value(const q42_volume *volume, uint64_t block, q42_field field, uint64_t value,
                                const char *what, fmt_diag *diag) {

@@ -1,5 +1,5 @@
-/* q42_fidx.c — the index of fields: smallest and largest subject, predicate and context of each block (section 5.2 of the format's
- * document). */
+/* q42_fidx.c — the index of fields: smallest and largest subject, predicate and context of each block (section 5.2 of
+ * the format's document). */
 #include "q42_internal.h"
 
 static q42_range load_range(const uint8_t *entry, q42_field field) {

@@ -1,5 +1,5 @@
-/* q42_header.c — the first 256 bytes of a volume: is it one, of which version, and what does it say (section 3 of the format's
- * document). */
+/* q42_header.c — the first 256 bytes of a volume: is it one, of which version, and what does it say (section 3 of the
+ * format's document). */
 #include <string.h>
 
 #include "common/checked.h"

@@ -46,7 +46,7 @@ void q42_send_note(const q42_reader *reader, const fmt_diag *note);
 /* In strict mode a refusal, otherwise a note and FMT_OK. */
 fmt_status q42_settle(const q42_reader *reader, const fmt_diag *finding);
 
-/* ------------------------------------------------------------------------------------- the steps of opening a volume */
+/* --------------------------------------------------------------------------- the steps of opening a volume */
 
 /* Header fields and their rules; fills *out_header. */
 fmt_status q42_read_header(const q42_reader *reader, q42_header *out_header);
@@ -86,7 +86,7 @@ static inline uint64_t q42_block_field(const q42_block *block, uint32_t slot, q4
 /* The 88 bytes of a node; below q42_dag_count. */
 const uint8_t *q42_dag_bytes(const q42_volume *volume, uint64_t node);
 
-/* ---------------------------------------------------------------------------------------------------------- postings */
+/* ------------------------------------------------------------------------------------------------ postings */
 
 /* One list of a block, being walked: rising values, or a filter. */
 typedef struct q42_postings {

@@ -84,7 +84,7 @@
 #define Q42_DIRECTORY_ENTRY_BYTES 16u /* offset u64 from the data's start, size u32, decoded size u32 */
 #define Q42_PAYLOAD_PREFIX_BYTES 4u   /* decoded size, before the LZ4 block */
 
-/* PIDX: block_count + 1 offsets u32 follow the header, then the lists of the blocks: subject, predicate, context each. */
+/* PIDX: block_count + 1 offsets u32 follow the header, then the lists of each block: subject, predicate, context. */
 #define Q42_POSTINGS_LIST 0u  /* kind u8, count u16, LEB128 differences; the first from 0 */
 #define Q42_POSTINGS_BLOOM 1u /* kind u8, 256 bytes */
 #define Q42_POSTINGS_LIST_HEAD 3u

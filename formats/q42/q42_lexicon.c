@@ -19,7 +19,8 @@ const char *q42_lexicon_form_name(q42_lexicon_form form) {
 static fmt_status read_header(fmt_span span, uint64_t base, q42_lexicon *lexicon, uint64_t *out_format,
                               fmt_diag *diag) {
     if (span.size < Q42_LEX_HEADER_BYTES || memcmp(span.data, Q42_LEX_MAGIC, Q42_LEX_MAGIC_BYTES) != 0) {
-        return q42_refuse(diag, Q42_R_LEXICON_HEADER, ((diag_place){base, FMT_NO_INDEX, Q42_LEX_HEADER_BYTES, span.size}),
+        return q42_refuse(diag, Q42_R_LEXICON_HEADER,
+                          ((diag_place){base, FMT_NO_INDEX, Q42_LEX_HEADER_BYTES, span.size}),
                           "the lexicon of %llu bytes begins with other bytes", (ull)span.size);
     }
     *out_format = load_u64(span.data + Q42_LEX_FORMAT_AT);
@@ -91,8 +92,9 @@ static fmt_status check_record(const q42_lexicon *lexicon, uint64_t number, uint
                           (ull)number, count, (ull)size, (ull)at, (ull)*end);
     }
     if (number > 0 && load_u64(record) <= load_u64(record - Q42_LEX_PAGE_RECORD_BYTES)) {
-        return q42_refuse(diag, Q42_R_LEXICON_DIRECTORY, here, "page %llu begins with key %016llx, not above the page before",
-                          (ull)number, (ull)load_u64(record));
+        return q42_refuse(diag, Q42_R_LEXICON_DIRECTORY, here,
+                          "page %llu begins with key %016llx, not above the page before", (ull)number,
+                          (ull)load_u64(record));
     }
     *end = at + size;
     *n_entries += count;
@@ -139,7 +141,7 @@ fmt_status q42_lexicon_open(fmt_span span, uint64_t base, q42_lexicon *out_lexic
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- checking */
+/* ------------------------------------------------------------------------------------------------ checking */
 
 uint64_t q42_lexicon_page_of(const q42_lexicon *lexicon, uint64_t hash) {
     if (lexicon->n_pages == 0 || lexicon_is_flat(lexicon)) {
@@ -160,7 +162,8 @@ uint64_t q42_lexicon_page_of(const q42_lexicon *lexicon, uint64_t hash) {
 static fmt_status refuse_order(const lexicon_page *page, uint64_t i, uint64_t before, fmt_diag *diag) {
     const uint64_t blob_to_keys = Q42_LEX_KEY_BYTES * (page->n_entries - i); /* the keys end where the texts begin */
     const uint64_t key = lexicon_key(page, i);
-    return q42_refuse(diag, Q42_R_LEXICON_ORDER, ((diag_place){page->blob_at - blob_to_keys, page->number, before, key}),
+    return q42_refuse(diag, Q42_R_LEXICON_ORDER,
+                      ((diag_place){page->blob_at - blob_to_keys, page->number, before, key}),
                       "key %llu of page %llu is %016llx %s %016llx", (ull)i, (ull)page->number, (ull)key,
                       key == before ? "again, after" : "and stands beside", (ull)before);
 }

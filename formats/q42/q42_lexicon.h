@@ -27,7 +27,8 @@ fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, lexicon
 fmt_status lexicon_get_entry(const q42_lexicon *lexicon, const lexicon_page *page, uint64_t i, q42_term *out_term,
                              fmt_diag *diag);
 
-/* That the key of an entry is the hash of its text, or of its three words; FMT_OK for identities, whose keys follow no rule. */
+/* That the key of an entry is the hash of its text, or of its three words; FMT_OK for identities, whose keys follow no
+ * rule. */
 fmt_status lexicon_check_key(const q42_lexicon *lexicon, const q42_term *term, fmt_diag *diag);
 
 static inline uint64_t lexicon_key(const lexicon_page *page, uint64_t i) {

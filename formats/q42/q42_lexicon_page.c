@@ -89,7 +89,7 @@ fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, lexicon
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- an entry */
+/* ------------------------------------------------------------------------------------------------ an entry */
 
 static fmt_str take_text(cursor *c) {
     const uint16_t size = cursor_u16(c);
@@ -186,7 +186,7 @@ fmt_status lexicon_get_entry(const q42_lexicon *lexicon, const lexicon_page *pag
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- a key */
+/* --------------------------------------------------------------------------------------------------- a key */
 
 static bool starts_with_did(const q42_term *term) {
     const uint64_t n = sizeof DID_PREFIX - 1;

@@ -1,9 +1,10 @@
-/* q42_lz4.c — LZ4 blocks: a loop that copies in whole steps while there is room on both sides, and a careful one for the end.
+/* q42_lz4.c — LZ4 blocks: a loop that copies in whole steps while there is room on both sides, and a careful one for
+ * the end.
  *
  *     sequence   token | more of the literal length | literals | distance u16 | more of the match length
  *
- * The last sequence ends behind its literals. A match leaves the last five bytes to literals and begins twelve bytes before the end at the
- * latest. */
+ * The last sequence ends behind its literals. A match leaves the last five bytes to literals and begins twelve bytes
+ * before the end at the latest. */
 #include "q42_lz4.h"
 
 #include <string.h>

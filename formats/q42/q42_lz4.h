@@ -1,8 +1,8 @@
 /* q42_lz4.h — decoding one LZ4 block, strictly.
  *
- * Accepts what LZ4_decompress_safe accepts with an exact output size, but for one thing: a match that copies from distance 0, which has no
- * meaning in the format, is refused here, while liblz4 fills it with bytes of its own choice. Finding such a match beforehand would cost as
- * much as decoding, so that decoding is done here.
+ * Accepts what LZ4_decompress_safe accepts with an exact output size, but for one thing: a match that copies from
+ * distance 0, which has no meaning in the format, is refused here, while liblz4 fills it with bytes of its own choice.
+ * Finding such a match beforehand would cost as much as decoding, so that decoding is done here.
  *
  * Threading: pure.
  * Memory:    borrows both; nothing outside them is read or written.

@@ -8,7 +8,7 @@
 
 #define IPFS "ipfs://"
 
-/* ---------------------------------------------------------------------------------------------------------- locators */
+/* ------------------------------------------------------------------------------------------------ locators */
 
 static bool is_letter_or_digit(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -48,7 +48,7 @@ static bool is_locator(fmt_str text) {
            stays_below(text);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- records */
+/* ------------------------------------------------------------------------------------------------- records */
 
 /* The record at the cursor; its locator reaches past the end when cursor_ok says so. */
 static q42_segment read_record(const q42_manifest *manifest, cursor *c, bool is_shard) {

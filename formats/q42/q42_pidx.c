@@ -1,4 +1,5 @@
-/* q42_pidx.c — postings: which subjects, predicates and contexts a block may hold (section 5.3 of the format's document).
+/* q42_pidx.c — postings: which subjects, predicates and contexts a block may hold (section 5.3 of the format's
+ * document).
  *
  *     16 bytes   header
  *     4 (n + 1)  where the lists of each block begin; the first 0

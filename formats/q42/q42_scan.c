@@ -22,7 +22,7 @@ void q42_scan_use_room(q42_scan *scan, uint8_t *room) {
     scan->room = room;
 }
 
-/* -------------------------------------------------------------------------------------------------- choosing a block */
+/* ---------------------------------------------------------------------------------------- choosing a block */
 
 static const struct {
     uint32_t bit;
@@ -104,7 +104,7 @@ static fmt_status enter_block(q42_scan *scan, fmt_diag *diag) {
     return FMT_NOT_FOUND;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- matching */
+/* ------------------------------------------------------------------------------------------------ matching */
 
 static bool is_match(const q42_pattern *p, const q42_quin *quin) {
     return ((p->bound & Q42_BOUND_SUBJECT) == 0 || quin->subject == p->subject) &&
@@ -131,8 +131,8 @@ static bool next_in_block(q42_scan *scan, q42_quin *out_quin) {
     return false;
 }
 
-/* Nothing was found: unless blocks of the interval showed objects on both sides of what was asked for, its neighbours are decoded and
- * compared with BIDX. */
+/* Nothing was found: unless blocks of the interval showed objects on both sides of what was asked for, its neighbours
+ * are decoded and compared with BIDX. */
 static fmt_status check_border(q42_scan *scan, fmt_diag *diag) {
     const uint64_t n = scan->volume->header.block_count;
     const bool has_left = !scan->is_seen_below && scan->first_block > 0;

@@ -1,10 +1,11 @@
-/* q42_verify.c — what one block tells, and what takes all of them in order (sections 7 and 9 of the format's document). */
+/* q42_verify.c — what one block tells, and what takes all of them in order (sections 7, 9 of the format's document). */
 #include <string.h>
 
 #include "common/sha.h"
 #include "q42_internal.h"
 
-/* ------------------------------------------------------------------------------------------------------------ one block */
+/* ------------------------------------------------------------------------------------------------------------ one
+ * block */
 
 /* SHA-256 over subject, predicate, object and context of every quin. */
 static bool digest_quins(const q42_block *block, uint8_t out_digest[Q42_DIGEST_BYTES]) {
@@ -49,8 +50,8 @@ static void sort_slots(const q42_block *block, uint16_t *slots) {
     }
 }
 
-/* Counts equal neighbours; false when the block is not in the order that makes equal quins neighbours. Slots whose object and subject
- * repeat are gathered without a branch, since they cannot be predicted, and looked at afterwards. */
+/* Counts equal neighbours; false when the block is not in the order that makes equal quins neighbours. Slots whose
+ * object and subject repeat are gathered without a branch, since they cannot be predicted, and looked at afterwards. */
 static bool count_neighbours(const q42_block *block, uint64_t *out_n) {
     uint16_t alike[Q42_BLOCK_QUINS];
     uint32_t n_alike = 0, is_wrong = 0;
@@ -128,8 +129,8 @@ void q42_verify_block(const q42_volume *volume, uint64_t index, q42_want wants, 
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- all blocks */
-
+/* ----------------------------------------------------------------------------------------------------------- all
+ * blocks */
 
 void q42_chain_begin(const q42_volume *volume, q42_chain *out_chain) {
     memset(out_chain, 0, sizeof *out_chain);
@@ -144,8 +145,9 @@ static void join_node(q42_chain *chain, const q42_block_facts *facts) {
     const uint8_t *bytes = q42_dag_bytes(chain->volume, facts->index);
     const diag_place here = {(uint64_t)(bytes - chain->volume->span.data), facts->index, 0, node.flags};
     if (memcmp(node.parent, chain->digest, Q42_DIGEST_BYTES) != 0) {
-        chain->dag.status = q42_refuse(&chain->dag.diag, Q42_R_DAG_CHAIN, here, "node %llu does not name %s as its parent",
-                                       (ull)facts->index, chain->n_joined == 0 ? "zero" : "the node before");
+        chain->dag.status =
+            q42_refuse(&chain->dag.diag, Q42_R_DAG_CHAIN, here, "node %llu does not name %s as its parent",
+                       (ull)facts->index, chain->n_joined == 0 ? "zero" : "the node before");
     } else if (facts->is_decoded && (node.flags & Q42_DAG_MERGE_SECONDARY) == 0 &&
                memcmp(node.quins_digest, facts->quins_digest, Q42_DIGEST_BYTES) != 0) {
         chain->dag.status =

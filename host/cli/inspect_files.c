@@ -22,12 +22,13 @@ static json_t *inspect_journal(command_context *c, const mapped_file *file, cons
     if (status != FMT_OK) {
         return refuse(c, status, &diag, file);
     }
-    return json_pack("{s:i, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "profile", (int)j.header.profile, "privacy",
-                     j.header.privacy < 3 ? privacies[j.header.privacy] : "unknown", "world", graph_json_id(j.header.world),
-                     "base_sha256", graph_hex(j.header.base_digest, Q42_DIGEST_BYTES, base), "base_generation",
+    return json_pack("{s:i, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "profile", (int)j.header.profile,
+                     "privacy", j.header.privacy < 3 ? privacies[j.header.privacy] : "unknown", "world",
+                     graph_json_id(j.header.world), "base_sha256",
+                     graph_hex(j.header.base_digest, Q42_DIGEST_BYTES, base), "base_generation",
                      (json_int_t)j.header.base_generation, "transactions", (json_int_t)j.n_transactions, "adds",
-                     (json_int_t)j.n_adds, "removes", (json_int_t)j.n_removes, "terms", (json_int_t)j.n_terms, "torn_bytes",
-                     (json_int_t)j.n_torn_bytes, "ignored_frames", (json_int_t)j.n_ignored);
+                     (json_int_t)j.n_adds, "removes", (json_int_t)j.n_removes, "terms", (json_int_t)j.n_terms,
+                     "torn_bytes", (json_int_t)j.n_torn_bytes, "ignored_frames", (json_int_t)j.n_ignored);
 }
 
 static json_t *inspect_envelope(command_context *c, const mapped_file *file, const inspect_options_set *options) {
@@ -55,9 +56,9 @@ static json_t *inspect_vault(command_context *c, const mapped_file *file, const 
     }
     json_t *entries = json_array();
     while (q42_vault_next(&v, &walk, &entry)) {
-        json_array_append_new(entries,
-                              json_pack("{s:o, s:o}", "property", command_json_text(entry.property.data, entry.property.size),
-                                        "value", command_json_text(entry.value.data, entry.value.size)));
+        json_array_append_new(entries, json_pack("{s:o, s:o}", "property",
+                                                 command_json_text(entry.property.data, entry.property.size), "value",
+                                                 command_json_text(entry.value.data, entry.value.size)));
     }
     return json_pack("{s:o, s:i, s:i, s:o}", "subject", command_json_text(v.subject.data, v.subject.size), "data_files",
                      (int)v.n_data_files, "envelopes", (int)v.n_envelopes, "entries", entries);
@@ -90,8 +91,8 @@ static json_t *inspect_lexicon(command_context *c, const mapped_file *file, cons
     if (status != FMT_OK) {
         return refuse(c, status, &diag, file);
     }
-    return json_pack("{s:s, s:I, s:I}", "form", q42_lexicon_form_name(lexicon.form), "entries", (json_int_t)lexicon.n_entries, "pages",
-                     (json_int_t)lexicon.n_pages);
+    return json_pack("{s:s, s:I, s:I}", "form", q42_lexicon_form_name(lexicon.form), "entries",
+                     (json_int_t)lexicon.n_entries, "pages", (json_int_t)lexicon.n_pages);
 }
 
 static json_t *inspect_index(command_context *c, const mapped_file *file, const inspect_options_set *options) {
@@ -102,7 +103,7 @@ static json_t *inspect_index(command_context *c, const mapped_file *file, const 
     return status == FMT_OK ? json_pack("{s:I}", "blocks", (json_int_t)n_blocks) : refuse(c, status, &diag, file);
 }
 
-/* ------------------------------------------------------------------------------------------------------- older forms */
+/* --------------------------------------------------------------------------------------------- older forms */
 
 static json_t *inspect_raw(command_context *c, const mapped_file *file, const inspect_options_set *options) {
     const fmt_span none = {NULL, 0};

@@ -170,7 +170,7 @@ static bool add_publication(command_context *c, json_t *object, const char *path
     return status != QN_CANCELLED && status != QN_NO_HOST_MEM;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- honesty */
+/* ------------------------------------------------------------------------------------------------- honesty */
 
 static void add_honest(json_t *list, const char *format, ...) ERROR_PRINTF(2, 3);
 static void add_honest(json_t *list, const char *format, ...) {
@@ -219,7 +219,7 @@ static json_t *describe_honesty(const q42_volume *volume, uint64_t n_terms, cons
     return list;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- whole */
+/* --------------------------------------------------------------------------------------------------- whole */
 
 static bool has_bytes(const uint8_t *bytes, uint32_t n) {
     uint8_t any = 0;
@@ -233,28 +233,28 @@ static void add_header(json_t *object, const q42_volume *volume) {
     const q42_header *h = &volume->header;
     char hex[2 * Q42_DIGEST_BYTES + 1], flags[8];
     snprintf(flags, sizeof flags, "0x%04x", h->flags);
-    json_object_update_new(
-        object, json_pack("{s:i, s:s, s:o, s:I, s:i, s:i, s:I, s:s, s:s, s:I, s:I}", "version", (int)h->version, "flags",
-                          flags, "flag_names", describe_flags(h->flags), "block_count", (json_int_t)h->block_count,
-                          "block_size", (int)Q42_BLOCK_BYTES, "quins_per_block", (int)Q42_BLOCK_QUINS, "timestamp_ms",
-                          (json_int_t)h->timestamp_ms, "merkle_root", graph_hex(h->merkle_root, Q42_DIGEST_BYTES, hex),
-                          "merkle_kind",
-                          h->dag.length > 0                                  ? "dag"
-                          : has_bytes(h->merkle_root, Q42_DIGEST_BYTES) ? "chain of payloads"
-                                                                             : "none",
-                          "natural_person_did_offset", (json_int_t)h->person_did_at, "software_agent_did_offset",
-                          (json_int_t)h->agent_did_at));
+    json_object_update_new(object, json_pack("{s:i, s:s, s:o, s:I, s:i, s:i, s:I, s:s, s:s, s:I, s:I}", "version",
+                                             (int)h->version, "flags", flags, "flag_names", describe_flags(h->flags),
+                                             "block_count", (json_int_t)h->block_count, "block_size",
+                                             (int)Q42_BLOCK_BYTES, "quins_per_block", (int)Q42_BLOCK_QUINS,
+                                             "timestamp_ms", (json_int_t)h->timestamp_ms, "merkle_root",
+                                             graph_hex(h->merkle_root, Q42_DIGEST_BYTES, hex), "merkle_kind",
+                                             h->dag.length > 0                             ? "dag"
+                                             : has_bytes(h->merkle_root, Q42_DIGEST_BYTES) ? "chain of payloads"
+                                                                                           : "none",
+                                             "natural_person_did_offset", (json_int_t)h->person_did_at,
+                                             "software_agent_did_offset", (json_int_t)h->agent_did_at));
 }
 
 static void add_lexicon(json_t *object, const q42_volume *volume, uint64_t n_terms, bool has_mark) {
     const q42_header *h = &volume->header;
     json_object_update_new(
-        object, json_pack("{s:I, s:I, s:s, s:b, s:b, s:b, s:b, s:b, s:b}", "lexicon_bytes", (json_int_t)h->lexicon.length,
-                          "lexicon_entries", (json_int_t)volume->lexicon.n_entries, "lexicon_form",
-                          q42_lexicon_form_name(volume->lexicon.form), "lexicon_has_no_terms", n_terms == 0, "has_surface_mark",
-                          has_mark, "has_bidx", h->bidx.length > 0, "has_field_ranges", h->fidx.length > 0,
-                          "has_field_postings", h->pidx.length > 0, "is_volume_root",
-                          (h->flags & Q42_FLAG_VOLUME_ROOT) != 0));
+        object,
+        json_pack("{s:I, s:I, s:s, s:b, s:b, s:b, s:b, s:b, s:b}", "lexicon_bytes", (json_int_t)h->lexicon.length,
+                  "lexicon_entries", (json_int_t)volume->lexicon.n_entries, "lexicon_form",
+                  q42_lexicon_form_name(volume->lexicon.form), "lexicon_has_no_terms", n_terms == 0, "has_surface_mark",
+                  has_mark, "has_bidx", h->bidx.length > 0, "has_field_ranges", h->fidx.length > 0,
+                  "has_field_postings", h->pidx.length > 0, "is_volume_root", (h->flags & Q42_FLAG_VOLUME_ROOT) != 0));
 }
 
 json_t *inspect_volume(command_context *c, const mapped_file *file, const inspect_options_set *options) {
@@ -291,8 +291,8 @@ json_t *inspect_graph(command_context *c, const file_kind *kind, const char *pat
                                                 : inspect_other(c, kind, &file, options);
     json_t *head = NULL;
     if (body != NULL) {
-        head = json_pack("{s:o, s:s, s:I}", "file", command_json_text(path, strlen(path)), "format", kind->name, "bytes",
-                         (json_int_t)file.span.size);
+        head = json_pack("{s:o, s:s, s:I}", "file", command_json_text(path, strlen(path)), "format", kind->name,
+                         "bytes", (json_int_t)file.span.size);
         json_object_update(head, body);
         json_decref(body);
     }

@@ -11,8 +11,8 @@
 #define VERIFY_LEVELS "structure|blocks|lexicon|indexes|full"
 q42_level verify_level_of(const char *name); /* one of VERIFY_LEVELS */
 
-/* Prints the outcome and returns the exit status: 0 everything passed, 1 a check failed, 7 nothing failed and something is missing; that of
- * c->err when `status` is an error. `notes` is borrowed. */
+/* Prints the outcome and returns the exit status: 0 everything passed, 1 a check failed, 7 nothing failed and something
+ * is missing; that of c->err when `status` is an error. `notes` is borrowed. */
 int verify_print(command_context *c, const file_kind *kind, const char *level, const char *path,
                  const volume_report_list *list, json_t *notes, qn_status status);
 

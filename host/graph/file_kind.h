@@ -1,7 +1,8 @@
-/* file_kind.h — which kind of file this is, and the checks that belong to it; the one table that `verify` and `inspect` go by.
+/* file_kind.h — which kind of file this is, and the checks that belong to it; the one table that `verify` and `inspect`
+ * go by.
  *
- * A magic is final. Files of models (GGUF, P64, Safetensors) and what nobody knows have no entry: they belong to host/model, whose
- * messages explain them.
+ * A magic is final. Files of models (GGUF, P64, Safetensors) and what nobody knows have no entry: they belong to
+ * host/model, whose messages explain them.
  *
  * Threading: detection is pure; verification uses the team, one at a time.
  */
@@ -24,8 +25,8 @@ typedef struct file_kind {
     file_verify_fn *verify; /* as verify_volume: QN_OK whatever the verdict */
 } file_kind;
 
-/* The kind of the file at `path`, or null in *out_kind for a file of host/model, a folder, or an unknown one. `is_flat`: a file without any
- * mark whose length fits is bare quins. */
+/* The kind of the file at `path`, or null in *out_kind for a file of host/model, a folder, or an unknown one.
+ * `is_flat`: a file without any mark whose length fits is bare quins. */
 qn_status file_kind_detect(const char *path, bool is_flat, const file_kind **out_kind, error_context *err);
 
 /* Opens the file and makes the checks of its kind. */

@@ -1,7 +1,7 @@
 /* id_sorter.h — many ids with repetitions in, each of them once and ascending out, in bounded memory.
  *
- * Each worker fills a lane. An id that the lane saw a moment ago is dropped at once; full lanes are sorted and, when they stay full, go to a
- * file without a name in the folder for temporary files.
+ * Each worker fills a lane. An id that the lane saw a moment ago is dropped at once; full lanes are sorted and, when
+ * they stay full, go to a file without a name in the folder for temporary files.
  *
  *     id_sorter_add(sorter, worker, id)     from all workers
  *     id_sorter_sort(sorter, err)           when all have ended

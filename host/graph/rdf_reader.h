@@ -21,9 +21,10 @@
  *     rdf_reader_close(reader);
  *
  * Threading: rdf_reader_next_chunk may be called by several threads at once; the rest by one thread at a time.
- * Memory:    bounded whatever the input: 1 MiB, the decoder's window (zstd: at most 128 MiB), and for Turtle and TriG the
- *            prefixes and the longest term, of which libserd takes at most RDF_LONGEST_TOKEN bytes.
- * Errors:    the message names the input, the line and the column.
+ * Memory:    bounded whatever the input: 1 MiB, the rest of one chunk, the decoder's window (zstd: at most 128 MiB), and
+ *            for Turtle and TriG the prefixes and the longest term, of which libserd gets at most RDF_LONGEST_TOKEN bytes.
+ * Errors:    the message names the input, the line and the column (for a fault of Turtle's or TriG's syntax: the column
+ *            at which libserd noticed it; for a term of theirs only the line).
  */
 #ifndef HOST_GRAPH_RDF_READER_H
 #define HOST_GRAPH_RDF_READER_H
@@ -77,8 +78,8 @@ typedef struct rdf_chunk {
     ntriples_chunk lines;  /* whole lines in the caller's buffer, with number of the first line and offset in the
                               uncompressed text */
     uint64_t serial;       /* 0, 1, 2, … in the order of the input */
-    uint64_t long_line;    /* 0, or the size in bytes of a single line that did not fit: `lines` holds its beginning only
-                              and must not be parsed; reading goes on behind it */
+    uint64_t long_line;    /* 0, or the size in bytes, its end counted, of a single line that did not fit: `lines` holds its
+                              beginning only and must not be parsed; reading goes on behind it */
 } rdf_chunk;
 
 /* Fills buffer[room], room at least RDF_LEAST_ROOM. QN_NOT_FOUND without words at the end. [any-thread] [may block] */

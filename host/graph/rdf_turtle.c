@@ -2,6 +2,7 @@
  * absolute, characters, language tags and labels must be right, a text may not be too long. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,6 @@
 
 typedef struct turtle {
     rdf_reader *reader;
-    turtle_feed feed;
     SerdEnv *env;
     rdf_statement_fn *take;
     rdf_reject_fn *reject;
@@ -32,6 +32,7 @@ typedef struct turtle {
     text_buffer iri;           /* the one that is being put together */
     text_buffer prefix_iri;    /* of a prefix that is being declared, terminated */
     ntriples_statement statement;
+    turtle_feed feed;          /* from here on not zeroed */
     char scratch[NTRIPLES_SCRATCH_SIZE];
 } turtle;
 
@@ -282,7 +283,7 @@ static qn_status find_labels(turtle *t) {
     if (!byte_source_rewind(t->reader->source)) {
         return QN_OK;
     }
-    turtle_feed_start(feed, t->reader->source, t->err);
+    turtle_feed_start(feed, t->reader->source, t->reader->format == RDF_TRIG, t->err);
     while (turtle_feed_next(feed) != TURTLE_FEED_END) {
     }
     const uint64_t taken = feed->taken;
@@ -342,7 +343,7 @@ static qn_status read_all(turtle *t) {
     } else {
         serd_reader_set_strict(serd, true);
         serd_reader_set_error_sink(serd, take_words, t);
-        turtle_feed_start(&t->feed, t->reader->source, t->err);
+        turtle_feed_start(&t->feed, t->reader->source, t->reader->format == RDF_TRIG, t->err);
         const uint8_t *name = (const uint8_t *)rdf_reader_name(t->reader);
         status = settle(t, serd_reader_read_source(serd, give_byte, has_failed, t, name, 1));
     }
@@ -355,10 +356,11 @@ static qn_status read_all(turtle *t) {
 }
 
 qn_status rdf_read_turtle(rdf_reader *reader, rdf_statement_fn *take, void *ctx, rdf_reject_fn *reject, error_context *err) {
-    turtle *t = calloc(1, sizeof *t);
+    turtle *t = malloc(sizeof *t);
     if (t == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "%s: no memory to read it", rdf_reader_name(reader));
     }
+    memset(t, 0, offsetof(turtle, feed));
     t->reader = reader;
     t->take = take;
     t->reject = reject;

@@ -1,6 +1,7 @@
 /* turtle_feed.c — see turtle_feed.h. */
 #include "graph/turtle_feed.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +23,10 @@ enum {
     LONG_STRING
 };
 
-void turtle_feed_start(turtle_feed *feed, byte_source *source, error_context *err) {
+void turtle_feed_start(turtle_feed *feed, byte_source *source, bool has_graphs, error_context *err) {
     memset(feed, 0, offsetof(turtle_feed, raw));
     feed->source = source;
+    feed->has_graphs = has_graphs;
     feed->err = err;
     feed->fault = TURTLE_N_RULES;
     feed->line = 1;
@@ -145,7 +147,13 @@ static void end_token(turtle_feed *feed) {
     feed->state = OUTSIDE;
 }
 
+/* libserd takes graphs in Turtle, too. */
 static void change_depth(turtle_feed *feed, uint8_t c) {
+    if (c == '{' && look(feed, 1) == '|') {
+        fail(feed, TURTLE_TRIPLE_TERM);
+    } else if (c == '{' && !feed->has_graphs) {
+        fail(feed, TURTLE_GRAPH);
+    }
     if (c == '[' || c == '(' || c == '{') {
         feed->depth++;
         if (feed->depth > TURTLE_MAX_DEPTH) {
@@ -288,9 +296,30 @@ static bool is_in_string(const turtle_feed *feed) {
            !feed->is_escaped;
 }
 
+/* Is this byte just one more of a string, an IRI or a comment? Most are. */
+static bool is_plain(const turtle_feed *feed, uint8_t c) {
+    switch (feed->state) {
+    case IRI:
+        return c > ' ' && c != '>';
+    case COMMENT:
+        return c >= ' ';
+    case SHORT_STRING: case LONG_STRING:
+        return c >= ' ' && c != feed->quote && c != '\\' && !feed->is_escaped && feed->n_quotes == 0;
+    default:
+        return false;
+    }
+}
+
 int turtle_feed_next(turtle_feed *feed) {
     if (*feed->inserted != '\0') {
         return *feed->inserted++;
+    }
+    if (feed->at < feed->checked && is_plain(feed, feed->raw[feed->at]) && feed->token < RDF_LONGEST_TOKEN &&
+        feed->end - feed->at >= LOOK_AHEAD && feed->fault == TURTLE_N_RULES) {
+        const uint8_t c = feed->raw[feed->at++];
+        feed->token += feed->state != COMMENT;
+        count_place(feed, c);
+        return c;
     }
     if (feed->end - feed->at < LOOK_AHEAD && !feed->is_over && feed->status == QN_OK && !refill(feed)) {
         return TURTLE_FEED_END;

@@ -37,7 +37,7 @@ typedef struct turtle_feed {
     /* private */
     uint64_t next_offset, depth, token;
     size_t at, checked, end;   /* raw: given, known to be UTF-8, read */
-    bool is_over, is_escaped, is_label, has_colon;
+    bool has_graphs, is_over, is_escaped, is_label, has_colon;
     uint8_t state, quote, n_quotes, last;
     const char *inserted;      /* what is given out before the next byte; "" nothing */
     size_t label_size;
@@ -45,7 +45,8 @@ typedef struct turtle_feed {
     uint8_t raw[TURTLE_FEED_SIZE];
 } turtle_feed;
 
-void turtle_feed_start(turtle_feed *feed, byte_source *source, error_context *err);
+/* `has_graphs`: the text is TriG. */
+void turtle_feed_start(turtle_feed *feed, byte_source *source, bool has_graphs, error_context *err);
 
 /* The next byte, or TURTLE_FEED_END at the end, after a fault and after an error of the source. */
 int turtle_feed_next(turtle_feed *feed);

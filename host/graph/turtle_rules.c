@@ -12,4 +12,5 @@ const fmt_rule turtle_rules[TURTLE_N_RULES] = {
     {"label-clash", "", "a label looks like those that were given to unlabelled nodes; read the input from a file, not a pipe"},
     {"prefix", "Turtle 2.4", "every prefix must be declared before it is used"},
     {"iri-relative", "Turtle 2.4", "a relative IRI needs a base: an @base line, or a base given with the input"},
+    {"graph", "TriG 2.2", "graphs belong to TriG; read the file as TriG"},
 };

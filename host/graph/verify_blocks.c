@@ -31,7 +31,8 @@ static void add_id(id_sorter *ids, uint32_t worker, uint64_t id) {
 }
 
 static void collect_ids(const wave_job *w, uint32_t worker, const q42_block_facts *facts, const uint8_t *room) {
-    const q42_block block = {facts->index, 0, facts->n_quins, room + (Q42_BLOCK_BYTES - Q42_BLOCK_QUINS * Q42_QUIN_BYTES)};
+    const q42_block block = {facts->index, 0, facts->n_quins,
+                             room + (Q42_BLOCK_BYTES - Q42_BLOCK_QUINS * Q42_QUIN_BYTES)};
     for (uint32_t slot = 0; slot < block.n_quins; slot++) {
         const q42_quin quin = q42_block_quin(&block, slot);
         add_id(w->job->ids, worker, quin.subject);

@@ -1,4 +1,5 @@
-/* verify_blocks.h — all blocks and all lexicon pages of one file, in parallel; what takes them in order is joined after each wave.
+/* verify_blocks.h — all blocks and all lexicon pages of one file, in parallel; what takes them in order is joined after
+ * each wave.
  *
  * Threading: uses the team; one at a time.
  * Memory:    a window of blocks, whatever the size of the volume.

@@ -1,4 +1,5 @@
-/* verify_files.c — journals, envelopes, manifests, archives, sidecars and older forms: opened whole, every part read. */
+/* verify_files.c — journals, envelopes, manifests, archives, sidecars and older forms: opened whole, every part read.
+ */
 #include "graph/verify_files.h"
 
 #include <stdio.h>
@@ -39,7 +40,8 @@ qn_status verify_foreign(const mapped_file *file, const verify_volume_options *o
     const fmt_status status = q42_open(file->span, options->mode, &volume, NULL, NULL, &diag);
     const qn_status refused = begin_report(file, status, &diag, "structure.open", out_list, &report, err);
     if (refused < 0 && q42_detect(file->span) == Q42_FILE_FLAT) {
-        return error_add(err, refused, __FILE__, __LINE__, "its length fits bare quins of 48 bytes: --flat reads it as those");
+        return error_add(err, refused, __FILE__, __LINE__,
+                         "its length fits bare quins of 48 bytes: --flat reads it as those");
     }
     return refused;
 }
@@ -137,7 +139,7 @@ qn_status verify_sidecar_index(const mapped_file *file, const verify_volume_opti
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------- older forms */
+/* --------------------------------------------------------------------------------------------- older forms */
 
 /* Maps "PATH.SUFFIX" when it is there; a zeroed file when it is not. */
 static qn_status open_sidecar(const char *path, const char *suffix, mapped_file *out_file, error_context *err) {

@@ -58,7 +58,8 @@ void verify_add_words(verify_file_report *file, const char *name, q42_verdict ve
 /* Folds the checks of all files into their verdicts and the list's. A check that was not made counts as incomplete. */
 void verify_report_fold(volume_report_list *list);
 
-const char *verify_verdict_name(q42_verdict verdict); /* "pass", "fail", "incomplete", "not_applicable", "not_checked" */
+const char *verify_verdict_name(
+    q42_verdict verdict); /* "pass", "fail", "incomplete", "not_applicable", "not_checked" */
 const char *verify_role_name(verify_role role);       /* "standalone", "root", "child", "shard" */
 
 /* The first failure, or the first incomplete check when nothing failed; null when everything passed. */

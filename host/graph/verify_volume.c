@@ -77,7 +77,8 @@ static void check_structure(const subject *s) {
     if (has_root(h) || h->dag.length > 0) {
         verify_add(report, "structure.merkle", Q42_PASS, NULL);
     } else if (report->role == VERIFY_STANDALONE && h->block_count > 0) {
-        verify_add_words(report, "structure.merkle", Q42_INCOMPLETE, "the volume has blocks, and neither a Merkle root nor a DAG");
+        verify_add_words(report, "structure.merkle", Q42_INCOMPLETE,
+                         "the volume has blocks, and neither a Merkle root nor a DAG");
     } else {
         verify_add(report, "structure.merkle", Q42_NOT_APPLICABLE, NULL);
     }
@@ -194,7 +195,8 @@ static q42_finding check_postings(const q42_volume *volume) {
 }
 
 /* PASS with the section, INCOMPLETE where there are blocks and it is missing, otherwise nothing. */
-static bool add_presence(verify_file_report *report, const q42_header *h, uint16_t flag, const char *name, const char *what) {
+static bool add_presence(verify_file_report *report, const q42_header *h, uint16_t flag, const char *name,
+                         const char *what) {
     const bool is_there = (h->flags & flag) != 0;
     if (!is_there && h->block_count > 0 && report->role != VERIFY_SHARD) {
         verify_add_words(report, name, Q42_INCOMPLETE, "the volume has blocks and no %s", what);
@@ -273,8 +275,8 @@ static bool member_path(const char *root, fmt_str locator, char out[PATH_SIZE]) 
 static void fail_member(const subject *root, uint32_t index, const q42_segment *member, const char *what) {
     verify_file_report *report = report_of(root);
     fmt_diag diag = {.rule = "set.member", .section = "8", .offset = member->offset, .index = index};
-    snprintf(diag.text, sizeof diag.text, "member %u, \"%.*s\": %.200s", index, (int)(member->locator.size < 80 ? member->locator.size : 80),
-             member->locator.data, what);
+    snprintf(diag.text, sizeof diag.text, "member %u, \"%.*s\": %.200s", index,
+             (int)(member->locator.size < 80 ? member->locator.size : 80), member->locator.data, what);
     verify_add(report, "set.member", Q42_FAIL, &diag);
 }
 
@@ -301,7 +303,8 @@ static const char *compare_member(const q42_segment *member, const subject *s, c
     if ((h->flags & Q42_FLAG_VOLUME_ROOT) != 0) {
         snprintf(room, 256, "a member cannot be a volume root itself");
     } else if (held.least != member->first || held.most != member->last) {
-        snprintf(room, 256, "it goes from %016" PRIx64 " to %016" PRIx64 ", the manifest says %016" PRIx64 " to %016" PRIx64,
+        snprintf(room, 256,
+                 "it goes from %016" PRIx64 " to %016" PRIx64 ", the manifest says %016" PRIx64 " to %016" PRIx64,
                  held.least, held.most, member->first, member->last);
     }
     return room;
@@ -318,7 +321,8 @@ static qn_status check_member(const subject *root, uint32_t index, const q42_seg
            path);
     report->bytes = file->span.size;
     if (file->span.size != member->bytes) {
-        snprintf(room, sizeof room, "it has %" PRIu64 " bytes, the manifest says %" PRIu64, file->span.size, member->bytes);
+        snprintf(room, sizeof room, "it has %" PRIu64 " bytes, the manifest says %" PRIu64, file->span.size,
+                 member->bytes);
         fail_member(root, index, member, room);
     }
     if (q42_open(file->span, root->v->options->mode, &s.volume, pass_note, &s, &diag) != FMT_OK) {
@@ -330,7 +334,8 @@ static qn_status check_member(const subject *root, uint32_t index, const q42_seg
         fail_member(root, index, member, room);
     }
     const qn_status status = check_opened(&s, err);
-    if (status == QN_OK && !is_shard && covers(root->v, Q42_LEVEL_BLOCKS) && report_of(&s)->n_quins != member->n_quins) {
+    if (status == QN_OK && !is_shard && covers(root->v, Q42_LEVEL_BLOCKS) &&
+        report_of(&s)->n_quins != member->n_quins) {
         snprintf(room, sizeof room, "it holds %" PRIu64 " quins, the manifest says %" PRIu64, report_of(&s)->n_quins,
                  member->n_quins);
         fail_member(root, index, member, room);
@@ -344,7 +349,8 @@ static qn_status visit_member(const subject *root, uint32_t index, const q42_seg
     error_context reason = {0};
     const bool is_remote = member->locator.size > strlen(IPFS) && memcmp(member->locator.data, IPFS, strlen(IPFS)) == 0;
     if (is_remote || !member_path(root->file->path, member->locator, path)) {
-        fail_member(root, index, member, is_remote ? "an ipfs:// member cannot be read from here" : "its path is too long");
+        fail_member(root, index, member,
+                    is_remote ? "an ipfs:// member cannot be read from here" : "its path is too long");
         root->v->is_covered = false;
         return QN_OK;
     }
@@ -431,8 +437,8 @@ static void check_digests(const subject *root) {
         return;
     }
     fmt_diag diag = {.rule = "set.digests", .section = "8", .offset = member.offset, .index = bad};
-    snprintf(diag.text, sizeof diag.text, "member %u, \"%.*s\": its SHA-256 is not the one that the manifest tells", bad,
-             (int)(member.locator.size < 80 ? member.locator.size : 80), member.locator.data);
+    snprintf(diag.text, sizeof diag.text, "member %u, \"%.*s\": its SHA-256 is not the one that the manifest tells",
+             bad, (int)(member.locator.size < 80 ? member.locator.size : 80), member.locator.data);
     verify_add(report, "set.digests", Q42_FAIL, &diag);
 }
 
@@ -478,7 +484,7 @@ static qn_status check_coverage(const subject *top, error_context *err) {
     return QN_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- whole */
+/* --------------------------------------------------------------------------------------------------- whole */
 
 static uint64_t total_bytes(const subject *top) {
     uint64_t total = top->file->span.size;

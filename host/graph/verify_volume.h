@@ -31,12 +31,14 @@ typedef struct verify_volume_options {
     void *progress_ctx;
 } verify_volume_options;
 
-/* QN_OK whatever the verdict. An error when the volume itself cannot be opened (rule and offset as in every refusal), on I/O errors,
- * without memory, or when cancelled; the list then holds what is known so far. The caller frees it either way. */
+/* QN_OK whatever the verdict. An error when the volume itself cannot be opened (rule and offset as in every refusal),
+ * on I/O errors, without memory, or when cancelled; the list then holds what is known so far. The caller frees it
+ * either way. */
 qn_status verify_volume(const char *path, const verify_volume_options *options, team *workers,
                         volume_report_list *out_list, error_context *err);
 
-/* Whether the lexicon holds the entry that says that its terms are N-Triples. It is counted as an entry and is no term. */
+/* Whether the lexicon holds the entry that says that its terms are N-Triples. It is counted as an entry and is no term.
+ */
 bool verify_has_mark(const q42_lexicon *lexicon);
 
 #endif

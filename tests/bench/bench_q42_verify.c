@@ -2,11 +2,10 @@
  *
  *     bench_q42_verify [MILLIONS [THREADS [RUNS]]]
  *
- * Makes a volume of MILLIONS (2) of quins over half a million terms for each million in a temporary file, then measures on THREADS
- * (all) workers, RUNS (5) times in turn, and prints the medians:
- *     floor     LZ4 decompression of every block and SHA-256 of its quins, shared out block by block
- *     blocks    verify at level blocks: that, and counts, order, parity, unused slots, BIDX, DAG and root
- *     full      verify at level full
+ * Makes a volume of MILLIONS (2) of quins over half a million terms for each million in a temporary file, then measures
+ * on THREADS (all) workers, RUNS (5) times in turn, and prints the medians: floor     LZ4 decompression of every block
+ * and SHA-256 of its quins, shared out block by block blocks    verify at level blocks: that, and counts, order,
+ * parity, unused slots, BIDX, DAG and root full      verify at level full
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -89,7 +88,8 @@ static named *make_terms(uint64_t n) {
     named *terms = malloc(n * sizeof *terms);
     require(terms != NULL, "no memory");
     for (uint64_t i = 0; i < n; i++) {
-        const int size = snprintf(terms[i].text, sizeof terms[i].text, "<http://bench.example/%llu>", (unsigned long long)i);
+        const int size =
+            snprintf(terms[i].text, sizeof terms[i].text, "<http://bench.example/%llu>", (unsigned long long)i);
         terms[i].key = q42_hash(terms[i].text, (uint64_t)size);
     }
     qsort(terms, n, sizeof *terms, compare_names);
@@ -127,7 +127,8 @@ static void make_volume(const char *path, uint64_t n_quins) {
     memset(writer, 0, q42_writer_bytes());
     q42_writer_begin(writer, &options, spools);
     for (uint64_t i = 0; i < n_terms; i++) {
-        const q42_term term = {.hash = terms[i].key, .kind = Q42_TERM_STRING, .text = {terms[i].text, strlen(terms[i].text)}};
+        const q42_term term = {
+            .hash = terms[i].key, .kind = Q42_TERM_STRING, .text = {terms[i].text, strlen(terms[i].text)}};
         require(q42_writer_add_term(writer, &term, &diag) == FMT_OK, diag.text);
     }
     for (uint64_t at = 0, i = 0; at < n_quins; at += Q42_BLOCK_QUINS, i++) {
@@ -164,7 +165,8 @@ static void do_floor(void *arg, uint32_t worker, uint32_t n_workers) {
     for (uint64_t i; (i = team_next(j->workers)) < j->volume->header.block_count;) {
         const q42_directory_entry entry = q42_get_directory_entry(j->volume, i);
         const char *payload = (const char *)j->volume->span.data + entry.offset + 4;
-        require(LZ4_decompress_safe(payload, (char *)room, (int)entry.size - 4, (int)Q42_BLOCK_BYTES) == (int)Q42_BLOCK_BYTES,
+        require(LZ4_decompress_safe(payload, (char *)room, (int)entry.size - 4, (int)Q42_BLOCK_BYTES) ==
+                    (int)Q42_BLOCK_BYTES,
                 "a block does not decode");
         require(sha256_digest(room + 160, LEAF_BYTES, digest), "no SHA-256");
     }
@@ -186,7 +188,8 @@ static double measure_floor(const char *path, team *workers) {
 static double measure_verify(const char *path, team *workers, q42_level level) {
     const verify_volume_options options = {.level = level};
     volume_report_list list;
-    require(verify_volume(path, &options, workers, &list, NULL) == QN_OK && list.verdict == Q42_PASS, "the volume is bad");
+    require(verify_volume(path, &options, workers, &list, NULL) == QN_OK && list.verdict == Q42_PASS,
+            "the volume is bad");
     const double seconds = list.seconds;
     verify_report_free(&list);
     return seconds;
@@ -225,7 +228,8 @@ int main(int argc, char **argv) {
     team_destroy(workers);
     const double raw = (double)n_quins * 48 * 1e-9;
     const double f = median(floors, n_runs), b = median(blocks, n_runs), l = median(full, n_runs);
-    printf("%llu quins, %u threads, median of %u; GB/s of decoded quins\n", (unsigned long long)n_quins, n_threads, n_runs);
+    printf("%llu quins, %u threads, median of %u; GB/s of decoded quins\n", (unsigned long long)n_quins, n_threads,
+           n_runs);
     printf("LZ4 + SHA-256   %7.3f s  %6.2f GB/s\n", f, raw / f);
     printf("verify blocks   %7.3f s  %6.2f GB/s  %.2f of it\n", b, raw / b, f / b);
     printf("verify full     %7.3f s  %6.2f GB/s  %.2f of it\n", l, raw / l, f / l);

@@ -10,12 +10,12 @@
  *     data       blocks of up to 850 quins, LZ4-compressed one by one, sorted by object
  *     DAG        one node a block, whose last digest the header's Merkle root seals
  *
- * Opening checks the header, the bounds of all sections and of the directory, and the headers and page directory of the indexes
- * and the lexicon; what lies inside a lexicon page, a postings list or a block is checked each time before it is used. A
- * reader answers with the first broken rule. It opens nothing, allocates nothing and prints nothing.
+ * Opening checks the header, the bounds of all sections and of the directory, and the headers and page directory of the
+ * indexes and the lexicon; what lies inside a lexicon page, a postings list or a block is checked each time before it
+ * is used. A reader answers with the first broken rule. It opens nothing, allocates nothing and prints nothing.
  *
  * Threading: a q42_volume is immutable after q42_open: thread-safe. A q42_scan belongs to one thread at a time.
- * Memory:    views point into the span, which must outlive the volume; a block is decoded into the caller's 40,960 bytes.
+ * Memory:    views point into the span, which must outlive the volume; a block is decoded into the caller's room.
  * Errors:    fmt_status; a refusal fills the diagnosis. Out parameters are untouched on error.
  *
  *     q42_volume volume;
@@ -63,7 +63,12 @@ enum {
 
 /* What bits 60..62 of an object say when bit 63 is clear. */
 enum {
-    Q42_TAG_HASH = 0, Q42_TAG_INTEGER = 1, Q42_TAG_DECIMAL = 2, Q42_TAG_BOOLEAN = 3, Q42_TAG_OFFSET = 4, Q42_TAG_FLOAT = 5
+    Q42_TAG_HASH = 0,
+    Q42_TAG_INTEGER = 1,
+    Q42_TAG_DECIMAL = 2,
+    Q42_TAG_BOOLEAN = 3,
+    Q42_TAG_OFFSET = 4,
+    Q42_TAG_FLOAT = 5
 };
 #define Q42_POINTER_BIT (UINT64_C(1) << 63)
 #define Q42_DEFAULT_GRAPH UINT64_C(0)
@@ -94,8 +99,8 @@ static inline unsigned q42_object_tag(uint64_t object) {
     return (unsigned)(object >> 60) & 7u;
 }
 
-/* True for an object that holds its value itself: integer, decimal, boolean, float or offset, and no pointer. A triple's id carries
- * the integer tag, so the lexicon is asked first. */
+/* True for an object that holds its value itself: integer, decimal, boolean, float or offset, and no pointer. A
+ * triple's id carries the integer tag, so the lexicon is asked first. */
 bool q42_object_is_inline(uint64_t object);
 
 /* Signed value of an inline integer, or of a decimal in millionths. */
@@ -140,19 +145,19 @@ typedef struct q42_lexicon {
     uint64_t n_pages;    /* 1 for a flat one with entries; 0 when there are none */
 } q42_lexicon;
 
-/* Opens the lexicon in `span`, which lies at `base` of its file: header, page directory; a flat one is settled tagged or untagged
- * on its first 64 entries. [no-alloc] */
+/* Opens the lexicon in `span`, which lies at `base` of its file: header, page directory; a flat one is settled tagged
+ * or untagged on its first 64 entries. [no-alloc] */
 fmt_status q42_lexicon_open(fmt_span span, uint64_t base, q42_lexicon *out_lexicon, fmt_diag *diag);
 
 /* The page that may hold `hash`, below n_pages; FMT_NO_INDEX when none can. */
 uint64_t q42_lexicon_page_of(const q42_lexicon *lexicon, uint64_t hash);
 
-/* Everything about one page: bounds, order, kinds, UTF-8, and that each string's key is the hash of its text (untagged: the
- * whole 64 bits). A caller that looks up often remembers which pages have passed. [no-alloc] */
+/* Everything about one page: bounds, order, kinds, UTF-8, and that each string's key is the hash of its text (untagged:
+ * the whole 64 bits). A caller that looks up often remembers which pages have passed. [no-alloc] */
 fmt_status q42_lexicon_check_page(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
 
-/* FMT_NOT_FOUND when there is no such key. What is read on the way is checked; the key of the found string is computed again.
- * A page out of order can hide an entry: q42_lexicon_check_page first, where that matters. [no-alloc] */
+/* FMT_NOT_FOUND when there is no such key. What is read on the way is checked; the key of the found string is computed
+ * again. A page out of order can hide an entry: q42_lexicon_check_page first, where that matters. [no-alloc] */
 fmt_status q42_lexicon_find(const q42_lexicon *lexicon, uint64_t hash, q42_term *out_term, fmt_diag *diag);
 
 /* Walks all entries in order of their keys. Start with a zeroed walk; FMT_NOT_FOUND after the last. */
@@ -220,8 +225,8 @@ typedef struct q42_volume {
  *
  *   note   may be null; receives what the default mode accepts although the letter does not (trailing bytes, gaps, ...)
  *
- * FMT_BAD_FILE: *diag names the first broken rule. FMT_UNSUPPORTED: another kind or an older version of file; the text says what
- * to do with it. [any-thread] [no-alloc] */
+ * FMT_BAD_FILE: *diag names the first broken rule. FMT_UNSUPPORTED: another kind or an older version of file; the text
+ * says what to do with it. [any-thread] [no-alloc] */
 fmt_status q42_open(fmt_span span, fmt_mode mode, q42_volume *out_volume, fmt_note_fn *note, void *note_ctx,
                     fmt_diag *diag);
 
@@ -243,10 +248,10 @@ enum { Q42_SUBJECT = 0, Q42_PREDICATE = 1, Q42_CONTEXT = 2 };
 /* Range of a field in a block, as FIDX says. Only with Q42_FLAG_FIELD_RANGES. */
 q42_range q42_field_range(const q42_volume *volume, uint64_t block, q42_field field);
 
-/* Whether a block may hold `value` in `field`, as PIDX says. Only with Q42_FLAG_FIELD_POSTINGS. The list is checked before it
- * is used. [no-alloc] */
-fmt_status q42_postings_test(const q42_volume *volume, uint64_t block, q42_field field, uint64_t value, bool *out_may_hold,
-                             fmt_diag *diag);
+/* Whether a block may hold `value` in `field`, as PIDX says. Only with Q42_FLAG_FIELD_POSTINGS. The list is checked
+ * before it is used. [no-alloc] */
+fmt_status q42_postings_test(const q42_volume *volume, uint64_t block, q42_field field, uint64_t value,
+                             bool *out_may_hold, fmt_diag *diag);
 
 typedef struct q42_directory_entry {
     uint64_t offset;   /* of the payload in the file */
@@ -272,8 +277,8 @@ typedef struct q42_block {
     const uint8_t *quins; /* n_quins * 48 bytes, in the caller's room */
 } q42_block;
 
-/* Decodes block `index` into room[Q42_BLOCK_BYTES]. FMT_BAD_FILE: the diagnosis's index is the block, and its text names the
- * slot. [any-thread] [no-alloc] */
+/* Decodes block `index` into room[Q42_BLOCK_BYTES]. FMT_BAD_FILE: the diagnosis's index is the block, and its text
+ * names the slot. [any-thread] [no-alloc] */
 fmt_status q42_read_block(const q42_volume *volume, uint64_t index, q42_block_check checks, uint8_t *room,
                           q42_block *out_block, fmt_diag *diag);
 
@@ -299,7 +304,8 @@ typedef struct q42_scan_stats {
     uint64_t n_border;         /* of the decoded: neighbours read only to make sure that nothing was missed */
 } q42_scan_stats;
 
-/* A running scan; copying it makes a second one that goes on from the same place (with a room of its own, see q42_scan_use_room). */
+/* A running scan; copying it makes a second one that goes on from the same place (with a room of its own, see
+ * q42_scan_use_room). */
 typedef struct q42_scan {
     const q42_volume *volume;
     q42_pattern pattern;
@@ -315,15 +321,15 @@ typedef struct q42_scan {
     q42_scan_stats stats;
 } q42_scan;
 
-/* With a bound object the interval of BIDX, otherwise all blocks; in it FIDX and PIDX skip blocks where they are there. */
+/* With a bound object the interval of BIDX, otherwise all blocks; in it FIDX and PIDX skip blocks where they are. */
 void q42_scan_begin(q42_scan *scan, const q42_volume *volume, const q42_pattern *pattern, uint8_t *room);
 
 /* Gives a copied scan its own room[Q42_BLOCK_BYTES]; the decoded block is copied into it. */
 void q42_scan_use_room(q42_scan *scan, uint8_t *room);
 
-/* The next quin that matches; FMT_NOT_FOUND after the last. When a bound object gives no quin at all, the blocks beside the
- * interval are decoded too and compared with BIDX, so that a lying index is an error and not an empty answer; a side on which the
- * interval itself showed objects beyond the range needs none. [no-alloc] */
+/* The next quin that matches; FMT_NOT_FOUND after the last. When a bound object gives no quin at all, the blocks beside
+ * the interval are decoded too and compared with BIDX, so that a lying index is an error and not an empty answer; a
+ * side on which the interval itself showed objects beyond the range needs none. [no-alloc] */
 fmt_status q42_scan_next(q42_scan *scan, q42_quin *out_quin, fmt_diag *diag);
 
 /* --------------------------------------------------------------------------------------------------- DAG and Merkle */
@@ -371,8 +377,8 @@ typedef struct q42_block_facts {
 typedef uint32_t q42_want;
 enum { Q42_WANT_DIGEST = 1, Q42_WANT_INDEXES = 2 };
 
-/* Decodes block `index` into room[Q42_BLOCK_BYTES] and checks what is wanted; its quins stay in the room from byte 160 on.
- * [worker] [no-alloc] */
+/* Decodes block `index` into room[Q42_BLOCK_BYTES] and checks what is wanted; its quins stay in the room from byte 160
+ * on. [worker] [no-alloc] */
 void q42_verify_block(const q42_volume *volume, uint64_t index, q42_want wants, uint8_t *room,
                       q42_block_facts *out_facts);
 
@@ -394,12 +400,13 @@ void q42_chain_add_payload(q42_chain *chain, uint64_t block);
 /* After all blocks: count of the nodes and the root. */
 void q42_chain_end(q42_chain *chain);
 
-/* Everything about a page but its keys (lexicon.entries), and its keys alone (lexicon.keys); q42_lexicon_check_page is both. */
+/* Everything about a page but its keys (lexicon.entries), and its keys alone (lexicon.keys); q42_lexicon_check_page is
+ * both. */
 fmt_status q42_lexicon_check_form(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
 fmt_status q42_lexicon_check_keys(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
 
-/* Whether the lexicon must hold a term for this id: not for 0 (the default graph), inline values, pointers and what has other bits
- * above the sixtieth (norm opcodes, identities of triples). */
+/* Whether the lexicon must hold a term for this id: not for 0 (the default graph), inline values, pointers and what has
+ * other bits above the sixtieth (norm opcodes, identities of triples). */
 static inline bool q42_is_named(uint64_t id) {
     return id != 0 && id >> 60 == 0;
 }

@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 
-#include "cases.h"
-
 fmt_str nt_str(const char *text) {
     return (fmt_str){text, strlen(text)};
 }
@@ -21,8 +19,11 @@ static void keep_statement(nt_result *result, const ntriples_statement *statemen
         terms[i] = (fmt_str){statement->terms[i].text, statement->terms[i].size};
         room += terms[i].size + 1;
     }
-    result->text = realloc(result->text, result->size + room);
-    assert_non_null(result->text);
+    if (result->size + room > result->room) {
+        result->room = 2 * (result->size + room);
+        result->text = realloc(result->text, result->room);
+        assert_non_null(result->text);
+    }
     result->size += ntriples_write_statement(terms, statement->n_terms, result->text + result->size);
     result->n_statements++;
 }
@@ -47,15 +48,6 @@ nt_result nt_parse(fmt_span span, ntriples_syntax syntax) {
     result.fault.text = (fmt_str){NULL, parser.fault.text.size};
     free(exact);
     free(scratch);
-    return result;
-}
-
-nt_result nt_parse_file(const char *path) {
-    const size_t length = strlen(path);
-    const bool is_quads = length > 3 && strcmp(path + length - 3, ".nq") == 0;
-    const fmt_span span = test_map_file(path);
-    const nt_result result = nt_parse(span, is_quads ? NTRIPLES_QUADS : NTRIPLES_TRIPLES);
-    test_unmap_file(span);
     return result;
 }
 

@@ -9,7 +9,7 @@ typedef struct nt_result {
     ntriples_fault fault;
     size_t n_statements;
     char *text;         /* all statements before the fault, written canonically */
-    size_t size;
+    size_t size, room;
 } nt_result;
 
 /* Parses until the end or the first fault; to be freed. */

@@ -1,5 +1,5 @@
-/* test_q42_negative.c — one thing broken in a frozen volume, and the rule that says so; the list of section 18 of the format's document
- * and what else a header, an index, a manifest or a lexicon can get wrong. */
+/* test_q42_negative.c — one thing broken in a frozen volume, and the rule that says so; the list of section 18 of the
+ * format's document and what else a header, an index, a manifest or a lexicon can get wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,8 @@
 #include "common/endian.h"
 #include "q42_fixture.h"
 
-/* In V10: lexicon 0x100, BIDX 0x1b2, FIDX 0x1d2, PIDX 0x212, directory 0x246, data 0x256; its one quin lies 160 bytes into the block. */
+/* In V10: lexicon 0x100, BIDX 0x1b2, FIDX 0x1d2, PIDX 0x212, directory 0x246, data 0x256; its one quin lies 160 bytes
+ * into the block. */
 enum { LEXICON = 0x100, BIDX = 0x1b2, FIDX = 0x1d2, PIDX = 0x212, DIRECTORY = 0x246, DATA = 0x256 };
 enum { QUIN = RAW_AT(DATA) + 160 };
 
@@ -156,7 +157,8 @@ static void each_broken_byte_is_found_by_its_rule(void **state) {
     }
 }
 
-/* Each block agrees with its own BIDX entry, and the entries rise as they should; but the second block begins below the end of the first. */
+/* Each block agrees with its own BIDX entry, and the entries rise as they should; but the second block begins below the
+ * end of the first. */
 static void objects_that_fall_between_blocks_are_found(void **state) {
     enum { BIDX_2 = 0x128 + 32, BLOCK_2 = RAW_AT(0x31a + 41126) };
     static uint8_t room[Q42_BLOCK_BYTES];

@@ -646,6 +646,8 @@ def files():
     return {
         "v6-untagged.lex": lex_v1(lex, False), "v6-tagged.lex": lex_v1(lex, True), "v6-paged.lex": lex_paged(lex),
         "v6-named.lex": lex_paged(lex, v4=True), "v6-empty.lex": lex_paged({}), "v6-mixed.lex": lex_v1(mixed, True),
+        "v7-lists.pidx": pidx([[quin(10, 1, 5, 100), quin(20, 1, 6, 101), quin(10, 2, 7, 102)]]),
+        "v8-filter.pidx": pidx([[quin(i * 1000003 + 17, 7, i) for i in range(400)], [quin(1, 7, 400)]]),
         "v10-stream.q42": write_volume(lex_paged(lex), [[q]], commons=True),
         "v10-version4.q42": write_volume(lex_paged(lex, v4=True), [[q]], version=4, commons=True),
         "v10-untagged.q42": write_volume(lex_v1(lex, False), [[q]], commons=True),
