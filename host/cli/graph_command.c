@@ -25,18 +25,16 @@ int graph_refuse_usage(command_context *c, const char *format, ...) {
 
 qn_status graph_parse_size(const char *option, const char *text, uint64_t least, uint64_t *out_bytes,
                            error_context *err) {
-    char name[64];
     uint64_t bytes = 0;
     if (text == NULL) {
         return QN_OK;
     }
-    snprintf(name, sizeof name, "--%s", option);
-    const qn_status status = size_text_read(name, text, &bytes, err);
+    const qn_status status = size_text_read(option, text, &bytes, err);
     if (status < 0) {
         return status;
     }
     if (bytes < least) {
-        return FAIL(err, QN_BAD_INPUT, "%s %s: must be at least %" PRIu64 " bytes", name, text, least);
+        return FAIL(err, QN_BAD_INPUT, "%s %s: must be at least %" PRIu64 " bytes", option, text, least);
     }
     *out_bytes = bytes;
     return QN_OK;

@@ -8,6 +8,8 @@ import base64
 import fcntl
 import hashlib
 import os
+import resource
+import signal
 import struct
 
 from program import *
@@ -287,6 +289,24 @@ def a_dry_run_writes_nothing(t):
     volume = make_volume(t)
     t.equal(t.exits(0, 'compact', volume, '--dry-run', '--json').json()['quins_read'], 4)
     t.equal(t.files(), ['a.q42'])
+
+
+def small_files():
+    """Files end at 2 KiB, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+@test
+def a_full_disk_leaves_volume_and_journal_as_they_were(t):
+    lines = [f'<http://e.example/s{i}> <http://e.example/p> "value {i}" .\n' for i in range(500)]
+    volume, journal = make_volume(t, 'a.q42', ''.join(lines), '--commons'), t.path('a.q42j')
+    t.exits(0, 'journal', 'append', volume, journal, '-s', '<http://e.example/a> <http://e.example/b> "1"')
+    before = (read(volume), read(journal))
+    for words in (('journal', 'checkpoint', volume, journal), ('compact', volume, '--in-place'), ('publish', 'car', volume)):
+        t.exits(6, *words, preexec=small_files)
+        t.equal((read(volume), read(journal)), before, ' '.join(words[:2]))
+        t.equal(t.files(), ['a.q42', 'a.q42j'])
 
 
 @test
