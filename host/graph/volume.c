@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/q42_files.h>
 #include <quoin/q42_write.h>
 
 #include "graph/convention.h"
@@ -16,6 +17,17 @@ static void close_file(graph_file *f) {
     *f = (graph_file){.path = NULL};
 }
 
+/* A file of another kind is named as what it is. */
+static qn_status refuse_file(const graph_file *f, fmt_status status, const fmt_diag *diag, error_context *err) {
+    const q42_file_kind kind = q42_detect(f->file.span);
+    const bool is_legacy = kind == Q42_FILE_RAW || kind == Q42_FILE_FRAMED;
+    if (!is_legacy && kind != Q42_FILE_JOURNAL && kind != Q42_FILE_WEIGHTS && kind != Q42_FILE_EARLY_VOLUME) {
+        return error_from_diag(err, status, diag, f->path);
+    }
+    return FAIL(err, QN_BAD_FILE, "%s: is %s, and no volume%s", f->path, q42_file_kind_name(kind),
+                is_legacy ? "; `quoin migrate` makes one of it" : "");
+}
+
 /* Maps and opens one file; f->path is set. */
 static qn_status open_file(graph_file *f, fmt_mode mode, error_context *err) {
     fmt_diag diag;
@@ -25,7 +37,7 @@ static qn_status open_file(graph_file *f, fmt_mode mode, error_context *err) {
     }
     const fmt_status opened = q42_open(f->file.span, mode, &f->volume, NULL, NULL, &diag);
     if (opened != FMT_OK) {
-        return error_from_diag(err, opened, &diag, f->path);
+        return refuse_file(f, opened, &diag, err);
     }
     f->checked = calloc((size_t)(f->volume.lexicon.n_pages / 8 + 1), sizeof *f->checked);
     if (f->checked == NULL) {

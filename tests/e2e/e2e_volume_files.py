@@ -514,6 +514,7 @@ def the_real_version_1_files_migrate_with_all_their_terms(t):
     t.equal((r['kind'], r['quins_read'], r['terms_before'], r['unresolved']), ('raw', len(quins), 6891, 0))
     t.equal((r['quins'], r['terms']), (len(set(quins)), 6891))
     t.exits(0, 'verify', t.path('new.q42'))
+    t.has(t.exits(1, 'stats', raw).err, 'version 1 blocks', 'quoin migrate')
     changed = bytearray(read(raw + '.bidx'))
     changed[16] ^= 1
     write(raw + '.bidx', bytes(changed))
