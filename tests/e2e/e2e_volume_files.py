@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import struct
+import time
 
 from program import *
 from volumes import build, flat_lexicon, key, quin, triple_id
@@ -307,6 +308,37 @@ def a_full_disk_leaves_volume_and_journal_as_they_were(t):
         t.exits(6, *words, preexec=small_files)
         t.equal((read(volume), read(journal)), before, ' '.join(words[:2]))
         t.equal(t.files(), ['a.q42', 'a.q42j'])
+
+
+@test
+def a_kill_at_any_moment_leaves_the_old_volume_or_the_new_one(t):
+    lines = [f'<http://e.example/s{i}> <http://e.example/p{i % 5}> "value {i}" .\n' for i in range(20000)]
+    volume, journal = make_volume(t, 'a.q42', ''.join(lines)), t.path('a.q42j')
+    t.exits(0, 'journal', 'append', volume, journal, '-s', '<http://e.example/a> <http://e.example/b> "1"')
+    before = read(volume)
+    for step in range(12):
+        child = t.start('journal', 'checkpoint', volume, journal)
+        time.sleep(0.004 * step * SLOWNESS)
+        child.kill()
+        t.finish(child)
+        t.equal(t.files(), ['a.q42', 'a.q42j'], 'files')
+        if read(volume) != before:
+            t.equal(len(export(t, volume)), 20001)
+            break
+    t.exits(0, 'verify', volume)
+
+
+@test
+def readers_see_one_whole_version_while_others_replace_it(t):
+    lines = [f'<http://e.example/s{i}> <http://e.example/p> "value {i}" .\n' for i in range(4000)]
+    volume, journal = make_volume(t, 'a.q42', ''.join(lines)), t.path('a.q42j')
+    for step in range(4):
+        readers = [t.start('export', volume) for _ in range(3)]
+        t.exits(0, 'journal', 'append', volume, journal, '-s', f'<http://e.example/new{step}> <http://e.example/p> "1"')
+        t.exits(0, 'journal', 'checkpoint', volume, journal)
+        for r in [t.finish(reader) for reader in readers]:
+            t.equal(r.status, 0)
+            t.true(r.out.count(b'\n') in (4000 + step, 4001 + step), 'one version, and whole')
 
 
 @test
