@@ -75,10 +75,8 @@ static qn_status choose_output(compaction *k, const char *path, error_context *e
     const bool is_set = graph_volume_is_set(k->volume);
     const char *output = settings.is_in_place ? path : settings.output;
     k->request.segment_bytes = is_set ? GRAPH_DEFAULT_SEGMENT : 0;
-    const qn_status status = graph_parse_size("segment-size", settings.segment_size, 0, &k->request.segment_bytes, err);
-    if (status < 0) {
-        return status;
-    }
+    QN_TRY(graph_parse_size("--segment-size", settings.segment_size, 0, &k->request.segment_bytes, err), err,
+           "reading the command line");
     if (k->request.segment_bytes > 0 && k->request.segment_bytes < VOLUME_LEAST_SEGMENT) {
         return FAIL(err, QN_BAD_INPUT, "--segment-size %s: must be at least %uK", settings.segment_size,
                     VOLUME_LEAST_SEGMENT / 1024);

@@ -256,81 +256,11 @@ static int run_edit(journal_work *w, bool adds) {
 
 /* ---------------------------------------------------------------- show, replay */
 
-static qn_status show_entry(journal_text *text, const q42_journal_entry *entry, json_t *list, error_context *err) {
-    char head[128];
-    const bool is_quin = entry->type == Q42_JOURNAL_ADD || entry->type == Q42_JOURNAL_REMOVE;
-    snprintf(head, sizeof head, "%" PRIu64 " tx %u %s", entry->sequence, entry->transaction, journal_type_name(entry->type));
-    json_t *object = json_pack("{s:I, s:I, s:I, s:s}", "sequence", (json_int_t)entry->sequence, "transaction",
-                               (json_int_t)entry->transaction, "tick", (json_int_t)entry->tick, "type",
-                               journal_type_name(entry->type));
-    if (is_quin) {
-        const qn_status status = journal_text_make(text, "", &entry->quin, err);
-        if (status < 0) {
-            json_decref(object);
-            return status;
-        }
-        json_object_set_new(object, "statement", command_json_text(text->line.text, text->line.size - 1));
-        json_object_set_new(object, "metadata", graph_json_id(entry->quin.metadata));
-    } else if (entry->type == Q42_JOURNAL_TERM) {
-        text->line.size = 0;
-        text_buffer_append(&text->line, entry->text.data, (size_t)entry->text.size);
-        text_buffer_append(&text->line, "\n", 1);
-        json_object_set_new(object, "key", graph_json_id(entry->key));
-        json_object_set_new(object, "text", command_json_text(entry->text.data, (size_t)entry->text.size));
-    } else {
-        text->line.size = 0;
-        text_buffer_append(&text->line, "\n", 1);
-    }
-    if (list != NULL) {
-        json_array_append_new(list, object);
-        return QN_OK;
-    }
-    json_decref(object);
-    const bool is_written = command_write(head, strlen(head)) && (text->line.size == 1 || command_write(" ", 1)) &&
-                            command_write(text->line.text, text->line.size);
-    return is_written ? QN_OK : QN_IO;
-}
-
-static qn_status show_entries(journal_work *w, json_t *list, error_context *err) {
-    journal_text text = {0};
-    q42_journal_walk walk = {0};
-    q42_journal_entry entry;
-    qn_status status = journal_text_init(&text, &w->state, w->volume, err);
-    while (status >= 0 && q42_journal_next(&w->journal.journal, &walk, &entry)) {
-        status = show_entry(&text, &entry, list, err);
-    }
-    journal_text_deinit(&text);
-    return status;
-}
-
-/* What the journal does to the volume in the end, as lines of an RDF patch: D what goes, A what comes. */
-static qn_status show_changes(journal_work *w, json_t *list, error_context *err) {
-    journal_text text = {0};
-    qn_status status = journal_text_init(&text, &w->state, w->volume, err);
-    for (unsigned adds = 0; adds < 2; adds++) {
-        for (uint64_t i = 0; status >= 0 && i < w->state.n_decisions; i++) {
-            const journal_decision *d = &w->state.decisions[i];
-            if (d->is_added != (adds == 1)) {
-                continue;
-            }
-            status = journal_text_make(&text, list != NULL ? "" : adds == 1 ? "A" : "D", &d->quin, err);
-            if (status >= 0 && list != NULL) {
-                json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "change", adds == 1 ? "add" : "remove", "statement",
-                                                      command_json_text(text.line.text, text.line.size - 1), "metadata",
-                                                      graph_json_id(d->quin.metadata)));
-            } else if (status >= 0 && !command_write(text.line.text, text.line.size)) {
-                status = QN_IO;
-            }
-        }
-    }
-    journal_text_deinit(&text);
-    return status;
-}
-
 static int print_journal(journal_work *w, bool is_replay) {
     command_context *c = w->c;
     json_t *list = c->json ? json_array() : NULL;
-    const qn_status status = is_replay ? show_changes(w, list, &c->err) : show_entries(w, list, &c->err);
+    journal_show_fn *show = is_replay ? journal_show_changes : journal_show_frames;
+    const qn_status status = show(&w->journal.journal, &w->state, w->volume, list, &c->err);
     if (status < 0) {
         json_decref(list);
         return status == QN_IO && c->err.code == QN_OK ? EXIT_IO : command_fail(c);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "common/checked.h"
+#include "cli/size_text.h"
 
 #define LINE_SIZE 8192
 
@@ -25,22 +25,16 @@ int graph_refuse_usage(command_context *c, const char *format, ...) {
 
 qn_status graph_parse_size(const char *option, const char *text, uint64_t least, uint64_t *out_bytes,
                            error_context *err) {
+    uint64_t bytes = 0;
     if (text == NULL) {
         return QN_OK;
     }
-    const char *at = text;
-    uint64_t bytes = 0;
-    bool fits = true;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        fits = fits && checked_mul(bytes, 10, &bytes) && checked_add(bytes, (uint64_t)(*at - '0'), &bytes);
+    const qn_status status = size_text_read(option, text, &bytes, err);
+    if (status < 0) {
+        return status;
     }
-    const unsigned letter = (unsigned char)*at | 0x20u;
-    const uint64_t unit = *at == '\0' ? 1 : letter == 'k' ? 1024 : letter == 'm' ? 1048576 : letter == 'g' ? 1073741824 : 0;
-    fits = fits && at > text && unit > 0 && (*at == '\0' || at[1] == '\0') && checked_mul(bytes, unit, &bytes);
-    if (!fits || bytes < least) {
-        return FAIL(err, QN_BAD_INPUT,
-                    "--%s %s: must be a number of bytes, which K, M or G may follow, and at least %" PRIu64, option, text,
-                    least);
+    if (bytes < least) {
+        return FAIL(err, QN_BAD_INPUT, "%s %s: must be at least %" PRIu64 " bytes", option, text, least);
     }
     *out_bytes = bytes;
     return QN_OK;

@@ -13,8 +13,8 @@
 /* Tells what is wrong with the command line; EXIT_USAGE. */
 int graph_refuse_usage(command_context *c, const char *format, ...) ERROR_PRINTF(2, 3);
 
-/* "256M", "4g", "1000000": bytes, with K, M or G for powers of 1,024. QN_BAD_INPUT names the option and the value. Null leaves
- * *out_bytes as it is. */
+/* A size as size_text.h reads it, of at least `least`. QN_BAD_INPUT names the option and the value. A null text
+ * leaves *out_bytes as it is. */
 qn_status graph_parse_size(const char *option, const char *text, uint64_t least, uint64_t *out_bytes,
                            error_context *err);
 

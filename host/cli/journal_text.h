@@ -29,6 +29,15 @@ void journal_text_deinit(journal_text *text);
 /* text->line becomes WORD and the statement. */
 qn_status journal_text_make(journal_text *text, const char *word, const q42_quin *quin, error_context *err);
 
+/* Prints to standard output, or with a list fills that. QN_IO without words when standard output is closed.
+ *
+ *   frames    every frame of a committed transaction
+ *   changes   what the journal does in the end, as lines of an RDF patch: D what goes, then A what comes
+ */
+typedef qn_status journal_show_fn(const q42_journal *journal, const journal_state *state, graph_volume *volume, json_t *list,
+                                  error_context *err);
+journal_show_fn journal_show_frames, journal_show_changes;
+
 /* "begin", "add", ... */
 const char *journal_type_name(q42_journal_type type);
 json_t *journal_describe_header(const q42_journal *journal);

@@ -8,9 +8,13 @@ import base64
 import fcntl
 import hashlib
 import os
+import resource
+import signal
 import struct
+import time
 
 from program import *
+from volumes import build, flat_lexicon, key, quin, triple_id
 
 SECRET = 'the name that nobody may find'
 STATEMENTS = (f'<http://e.example/s> <http://e.example/p> "{SECRET}" .\n'
@@ -238,11 +242,103 @@ def sanctuary_is_carried_over_and_commons_cannot_be_declared_on_it(t):
     t.equal(t.files(), ['a.q42', 'b.q42'])
 
 
+def read_flat_lexicon(path):
+    """{key: entry} of a lexicon of format 1 with kinds."""
+    data = read(path)
+    at, size = struct.unpack_from('<QQ', data, 8)
+    lexicon = data[at:at + size]
+    count, strings, version = struct.unpack_from('<QQQ', lexicon, 8)
+    if version != 1:
+        raise Failed(f'the lexicon has format {version}')
+    index = [struct.unpack_from('<QQ', lexicon, 32 + 16 * i) for i in range(count)]
+    ends = [offset for _, offset in index[1:]] + [size - strings]
+    return {word: lexicon[strings + offset:strings + end] for (word, offset), end in zip(index, ends)}
+
+
+@test
+def triples_used_as_terms_stay_with_what_they_are_made_of_and_others_go(t):
+    names = {n: f'<http://e.example/{n}>' for n in 'spoxyzuvw'}
+    ids = {n: key(text) for n, text in names.items()}
+    used, unused = (ids['x'], ids['y'], ids['z']), (ids['u'], ids['v'], ids['w'])
+    entries = {key(text): text.encode() for text in names.values()}
+    mark = b'quoin:terms=surface:1'
+    entries[key(mark)] = mark
+    block = [quin((ids['s'], ids['p'], triple_id(used), 0))]
+    write(t.path('a.q42'), build([block], flat_lexicon(entries, [used, unused])))
+    r = t.exits(0, 'compact', t.path('a.q42'), '-o', t.path('b.q42'), '--json').json()
+    t.equal((r['quins'], r['terms_before'], r['terms']), (1, 11, 6))
+    found = read_flat_lexicon(t.path('b.q42'))
+    t.equal(found[triple_id(used)], b'\x02' + struct.pack('<QQQ', *used))
+    t.equal(set(found), {ids[n] for n in 'spxyz'} | {triple_id(used), key(mark)})
+    t.true(names['u'].encode() not in read(t.path('b.q42')), 'nothing of the unused triple is left')
+
+
+@test
+def a_wrong_parity_is_refused_with_its_place_and_mended_by_rewrite(t):
+    names = [f'<http://e.example/{n}>' for n in 'spo']
+    words = list(quin(tuple(key(n) for n in names) + (0,)))
+    words[5] = 0
+    write(t.path('a.q42'), build([[tuple(words)]], flat_lexicon({key(n): n.encode() for n in names})))
+    t.has(t.exits(1, 'compact', t.path('a.q42'), '-o', t.path('b.q42')).err, 'slot 0', 'parity')
+    t.equal(t.files(), ['a.q42'])
+    t.equal(t.exits(0, 'compact', t.path('a.q42'), '--rewrite', '-o', t.path('b.q42'), '--json').json()['parity_fixed'], 1)
+    t.exits(0, 'verify', t.path('b.q42'))
+
+
 @test
 def a_dry_run_writes_nothing(t):
     volume = make_volume(t)
     t.equal(t.exits(0, 'compact', volume, '--dry-run', '--json').json()['quins_read'], 4)
     t.equal(t.files(), ['a.q42'])
+
+
+def small_files():
+    """Files end at 2 KiB, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+@test
+def a_full_disk_leaves_volume_and_journal_as_they_were(t):
+    lines = [f'<http://e.example/s{i}> <http://e.example/p> "value {i}" .\n' for i in range(500)]
+    volume, journal = make_volume(t, 'a.q42', ''.join(lines), '--commons'), t.path('a.q42j')
+    t.exits(0, 'journal', 'append', volume, journal, '-s', '<http://e.example/a> <http://e.example/b> "1"')
+    before = (read(volume), read(journal))
+    for words in (('journal', 'checkpoint', volume, journal), ('compact', volume, '--in-place'), ('publish', 'car', volume)):
+        t.exits(6, *words, preexec=small_files)
+        t.equal((read(volume), read(journal)), before, ' '.join(words[:2]))
+        t.equal(t.files(), ['a.q42', 'a.q42j'])
+
+
+@test
+def a_kill_at_any_moment_leaves_the_old_volume_or_the_new_one(t):
+    lines = [f'<http://e.example/s{i}> <http://e.example/p{i % 5}> "value {i}" .\n' for i in range(20000)]
+    volume, journal = make_volume(t, 'a.q42', ''.join(lines)), t.path('a.q42j')
+    t.exits(0, 'journal', 'append', volume, journal, '-s', '<http://e.example/a> <http://e.example/b> "1"')
+    before = read(volume)
+    for step in range(12):
+        child = t.start('journal', 'checkpoint', volume, journal)
+        time.sleep(0.004 * step * SLOWNESS)
+        child.kill()
+        t.finish(child)
+        t.equal(t.files(), ['a.q42', 'a.q42j'], 'files')
+        if read(volume) != before:
+            t.equal(len(export(t, volume)), 20001)
+            break
+    t.exits(0, 'verify', volume)
+
+
+@test
+def readers_see_one_whole_version_while_others_replace_it(t):
+    lines = [f'<http://e.example/s{i}> <http://e.example/p> "value {i}" .\n' for i in range(4000)]
+    volume, journal = make_volume(t, 'a.q42', ''.join(lines)), t.path('a.q42j')
+    for step in range(4):
+        readers = [t.start('export', volume) for _ in range(3)]
+        t.exits(0, 'journal', 'append', volume, journal, '-s', f'<http://e.example/new{step}> <http://e.example/p> "1"')
+        t.exits(0, 'journal', 'checkpoint', volume, journal)
+        for r in [t.finish(reader) for reader in readers]:
+            t.equal(r.status, 0)
+            t.true(r.out.count(b'\n') in (4000 + step, 4001 + step), 'one version, and whole')
 
 
 @test
@@ -297,6 +393,24 @@ def a_forged_flag_does_not_open_what_the_quins_close(t):
     data[6] |= 0x40
     write(volume, bytes(data))
     t.has(t.exits(1, 'publish', 'cid', volume).err, 'mixed-fail-closed')
+
+
+@test
+def hash_of_a_graph_name_closes_the_volume_only_for_the_reference(t):
+    graph = next(f'<http://e.example/g{i}>' for i in range(10000) if key(f'<http://e.example/g{i}>') >> 56 == 2)
+    volume = make_volume(t, 'a.q42', f'<http://e.example/s> <http://e.example/p> "o" {graph} .\n', '--commons')
+    r = t.exits(0, 'publish', 'check', volume, '--json').json()
+    t.equal((r['verdict']['public'], r['reference_verdict']['public']), (True, False))
+    t.has(r['reference_verdict']['witness'], f'context {key(graph):016x}')
+    t.has(t.exits(1, 'publish', 'check', volume, '--strict').err, f'{key(graph):016x}')
+
+
+@test
+def a_label_that_names_no_graph_closes_the_volume(t):
+    names = [f'<http://e.example/{n}>' for n in 'spo']
+    ids = tuple(key(n) for n in names)
+    volume = write(t.path('a.q42'), build([[quin(ids + (1 << 56 | 77,))]], flat_lexicon({key(n): n.encode() for n in names}), flags=0x20))
+    t.has(t.exits(1, 'publish', 'check', volume).err, 'restricted or classified', 'block 0, slot 0')
 
 
 @test
@@ -432,6 +546,7 @@ def the_real_version_1_files_migrate_with_all_their_terms(t):
     t.equal((r['kind'], r['quins_read'], r['terms_before'], r['unresolved']), ('raw', len(quins), 6891, 0))
     t.equal((r['quins'], r['terms']), (len(set(quins)), 6891))
     t.exits(0, 'verify', t.path('new.q42'))
+    t.has(t.exits(1, 'stats', raw).err, 'version 1 blocks', 'quoin migrate')
     changed = bytearray(read(raw + '.bidx'))
     changed[16] ^= 1
     write(raw + '.bidx', bytes(changed))

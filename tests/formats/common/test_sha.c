@@ -1,4 +1,4 @@
-/* test_sha.c — SHA-256 against the examples of FIPS 180-4, whole and in pieces. */
+/* test_sha.c — SHA-256 and SHA-1 against the examples of FIPS 180-4, whole and in pieces. */
 #include "common/sha.h"
 
 #include <string.h>
@@ -69,10 +69,28 @@ static void abandoned_stream_can_be_abandoned_again_and_gives_no_digest(void **s
     assert_int_equal(digest[0], 42);
 }
 
+static void sha1_gives_the_published_digest_whole_and_in_pieces(void **state) {
+    (void)state;
+    static const uint8_t wanted[SHA1_BYTES] = {0xa9, 0x99, 0x3e, 0x36, 0x47, 0x06, 0x81, 0x6a, 0xba, 0x3e,
+                                               0x25, 0x71, 0x78, 0x50, 0xc2, 0x6c, 0x9c, 0xd0, 0xd8, 0x9d};
+    uint8_t digest[SHA1_BYTES];
+    sha1_stream stream;
+    assert_true(sha1_digest("abc", 3, digest));
+    assert_memory_equal(digest, wanted, SHA1_BYTES);
+    assert_true(sha1_begin(&stream));
+    sha1_add(&stream, "a", 1);
+    sha1_add(&stream, "bc", 2);
+    memset(digest, 0, sizeof digest);
+    assert_true(sha1_end(&stream, digest));
+    assert_memory_equal(digest, wanted, SHA1_BYTES);
+    sha1_abandon(&stream);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_examples_give_their_digests),
         cmocka_unit_test(a_million_letters_in_uneven_pieces_give_the_published_digest),
+        cmocka_unit_test(sha1_gives_the_published_digest_whole_and_in_pieces),
         cmocka_unit_test(empty_input_may_be_null),
         cmocka_unit_test(abandoned_stream_can_be_abandoned_again_and_gives_no_digest),
     };
