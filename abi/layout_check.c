@@ -1,6 +1,7 @@
 /* layout_check.c — static asserts on the size and the offset of every member of the ABI, compiled in every build. A change here is a
  * change of the ABI: it needs a line in abi/doc/CHANGELOG.md. */
 #include <quoin/glue.h>
+#include <quoin/note.h>
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type)
 #define AT(type, member, bytes) _Static_assert(offsetof(type, member) == (bytes), "offset of " #type "." #member)
@@ -285,3 +286,26 @@ AT(qn_gated_attrs, kind, 4);
 SIZE(qn_softcap_attrs, 8);
 AT(qn_softcap_attrs, size, 0);
 AT(qn_softcap_attrs, cap, 4);
+
+SIZE(qn_note, 240);
+AT(qn_note, size, 0);
+AT(qn_note, abi_majors, 4);
+AT(qn_note, abi_minors, 8);
+AT(qn_note, arch, 24);
+AT(qn_note, os, 28);
+AT(qn_note, cpu_features, 32);
+AT(qn_note, device_class, 64);
+AT(qn_note, flags, 68);
+AT(qn_note, sanitizer, 72);
+AT(qn_note, reserved, 76);
+AT(qn_note, name, 80);
+AT(qn_note, version, 112);
+AT(qn_note, licence, 144);
+AT(qn_note, build_id, 176);
+
+SIZE(qn_elf_note, 260);
+AT(qn_elf_note, owner_bytes, 0);
+AT(qn_elf_note, content_bytes, 4);
+AT(qn_elf_note, type, 8);
+AT(qn_elf_note, owner, 12);
+AT(qn_elf_note, content, 20);

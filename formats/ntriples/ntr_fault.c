@@ -7,6 +7,7 @@
 #include "ntr_internal.h"
 
 #define FINDING_SIZE (DIAG_QUOTE_SIZE + 80)
+#define LONGEST_WORD 40u
 
 /* Number of characters from `from` to `to`; a byte that is part of none counts as one. */
 static uint64_t count_characters(const uint8_t *from, const uint8_t *to) {
@@ -30,19 +31,35 @@ static fmt_status status_of(ntr_rule_no rule) {
     }
 }
 
-/* The bytes to quote: one character, the whole of an escape, or the beginning of a word that is not understood. */
+/* Bytes of the escape at the fault that are worth showing. */
+static uint64_t escape_size(const ntr_reader *r, uint64_t left) {
+    const uint64_t most = left < 2 ? 1 : r->fault[1] == 'U' ? 10 : r->fault[1] == 'u' ? 6 : 2;
+    uint64_t size = 1;
+    while (size < most && size < left && r->fault[size] > ' ' && (size == 1 || r->fault[size] != '"')) {
+        size++;
+    }
+    return size;
+}
+
+/* Is the fault a word that is not understood, rather than one character? */
+static bool is_word(ntr_rule_no rule) {
+    switch (rule) {
+    case NTR_R_SUBJECT: case NTR_R_PREDICATE: case NTR_R_OBJECT: case NTR_R_GRAPH: case NTR_R_DIRECTIVE: case NTR_R_TERM:
+    case NTR_R_IRI_RELATIVE: case NTR_R_VERSION: case NTR_R_TRIPLE_TERM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The bytes to quote: one character, the whole of an escape, or the beginning of a word. */
 static fmt_str quoted_text(const ntr_reader *r) {
     const uint64_t left = (uint64_t)(r->end - r->fault);
     uint64_t size = utf8_decode(r->fault, left, NULL);
-    if (r->rule == NTR_R_ESCAPE || r->rule == NTR_R_CODE_POINT || r->rule == NTR_R_IRI_CHARACTER) {
-        const uint64_t most = *r->fault != '\\' || left < 2 ? size : r->fault[1] == 'U' ? 10 : r->fault[1] == 'u' ? 6 : 2;
-        for (size = size == 0 ? 1 : size; size < most && size < left && r->fault[size] > ' ' && r->fault[size] != '"';) {
-            size++;
-        }
-    } else if (r->rule == NTR_R_IRI_RELATIVE || r->rule == NTR_R_TERM || r->rule == NTR_R_SUBJECT ||
-               r->rule == NTR_R_PREDICATE || r->rule == NTR_R_OBJECT || r->rule == NTR_R_GRAPH ||
-               r->rule == NTR_R_DIRECTIVE || r->rule == NTR_R_VERSION) {
-        while (size < left && size < 40 && r->fault[size] > ' ') {
+    if (*r->fault == '\\') {
+        size = escape_size(r, left);
+    } else if (size == 1 && is_word(r->rule)) {
+        while (size < left && size < LONGEST_WORD && r->fault[size] > ' ') {
             size++;
         }
     }

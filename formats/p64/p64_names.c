@@ -85,18 +85,19 @@ static bool is_weight_of(const char *text, uint64_t size, const char *stem) {
     return size == length + 7 && memcmp(text, stem, length) == 0 && memcmp(text + length, ".weight", 7) == 0;
 }
 
-/* Reads "blk.L." with L in decimal without leading zeros; answers the bytes used, 0 when it is not there. */
-static uint64_t parse_layer(const char *name, uint64_t size, uint32_t *out_layer) {
-    if (size < 6 || memcmp(name, "blk.", 4) != 0) {
+/* Reads `beginning`, then "L." with L in decimal without leading zeros; answers the bytes used, 0 when it is not there. */
+static uint64_t parse_layer(const char *name, uint64_t size, const char *beginning, uint32_t *out_layer) {
+    const uint64_t digits = strlen(beginning);
+    if (size < digits + 2 || memcmp(name, beginning, digits) != 0) {
         return 0;
     }
-    uint64_t at = 4, layer = 0;
-    while (at < size && at < 14 && name[at] >= '0' && name[at] <= '9') {
+    uint64_t at = digits, layer = 0;
+    while (at < size && at < digits + 10 && name[at] >= '0' && name[at] <= '9') {
         layer = layer * 10 + (uint64_t)(name[at] - '0');
         at++;
     }
-    const bool has_leading_zero = name[4] == '0' && at > 5;
-    if (at == 4 || has_leading_zero || layer >= UINT32_MAX || at >= size || name[at] != '.') {
+    const bool has_leading_zero = name[digits] == '0' && at > digits + 1;
+    if (at == digits || has_leading_zero || layer >= UINT32_MAX || at >= size || name[at] != '.') {
         return 0;
     }
     *out_layer = (uint32_t)layer;
@@ -111,7 +112,7 @@ p64_role p64_role_of_gguf_name(const char *name, uint64_t size, uint32_t n_layer
             return global_roles[i].role;
         }
     }
-    const uint64_t used = parse_layer(name, size, &layer);
+    const uint64_t used = parse_layer(name, size, "blk.", &layer);
     if (used == 0 || layer >= n_layer) {
         return P64_ROLE_UNKNOWN;
     }
@@ -122,6 +123,71 @@ p64_role p64_role_of_gguf_name(const char *name, uint64_t size, uint32_t n_layer
         }
     }
     return P64_ROLE_UNKNOWN;
+}
+
+/* Hugging Face's names without ".weight": behind "model.layers.L.", and global ones. */
+static const struct {
+    const char *stem;
+    p64_role role;
+} hf_layer_names[] = {
+    {"self_attn.q_proj", P64_ROLE_ATTN_Q},
+    {"self_attn.k_proj", P64_ROLE_ATTN_K},
+    {"self_attn.v_proj", P64_ROLE_ATTN_V},
+    {"self_attn.o_proj", P64_ROLE_ATTN_OUTPUT},
+    {"mlp.gate_proj", P64_ROLE_FFN_GATE},
+    {"mlp.up_proj", P64_ROLE_FFN_UP},
+    {"mlp.down_proj", P64_ROLE_FFN_DOWN},
+    {"input_layernorm", P64_ROLE_ATTN_NORM},
+    {"post_attention_layernorm", P64_ROLE_FFN_NORM},
+    {"mlp.gate", P64_ROLE_MOE_ROUTER},
+    {"mlp.shared_expert.gate_proj", P64_ROLE_MOE_SHARED_GATE},
+    {"mlp.shared_expert.up_proj", P64_ROLE_MOE_SHARED_UP},
+    {"mlp.shared_expert.down_proj", P64_ROLE_MOE_SHARED_DOWN},
+}, hf_global_names[] = {
+    {"model.embed_tokens", P64_ROLE_TOKEN_EMBD},
+    {"lm_head", P64_ROLE_OUTPUT},
+    {"model.norm", P64_ROLE_OUTPUT_NORM},
+};
+
+static p64_role find_hf_role(const char *name, uint64_t size, uint32_t *out_layer) {
+    uint32_t layer = 0;
+    for (size_t i = 0; i < sizeof hf_global_names / sizeof hf_global_names[0]; i++) {
+        if (is_weight_of(name, size, hf_global_names[i].stem)) {
+            return hf_global_names[i].role;
+        }
+    }
+    const uint64_t used = parse_layer(name, size, "model.layers.", &layer);
+    for (size_t i = 0; used > 0 && i < sizeof hf_layer_names / sizeof hf_layer_names[0]; i++) {
+        if (is_weight_of(name + used, size - used, hf_layer_names[i].stem)) {
+            *out_layer = layer;
+            return hf_layer_names[i].role;
+        }
+    }
+    return P64_ROLE_UNKNOWN;
+}
+
+/* Sub-norms have a role in this profile alone. */
+static p64_role find_sub_norm_role(const char *name, uint64_t size, uint32_t *out_layer) {
+    uint32_t layer = 0;
+    const uint64_t used = parse_layer(name, size, "blk.", &layer);
+    const bool is_attn = used > 0 && is_weight_of(name + used, size - used, "attn_sub_norm");
+    const bool is_ffn = used > 0 && is_weight_of(name + used, size - used, "ffn_sub_norm");
+    if (is_attn || is_ffn) {
+        *out_layer = layer;
+    }
+    return is_attn ? P64_ROLE_ATTN_SUB_NORM : is_ffn ? P64_ROLE_FFN_SUB_NORM : P64_ROLE_UNKNOWN;
+}
+
+p64_role p64_role_of_raw_name(const char *name, uint64_t size, uint32_t *out_layer) {
+    static const char prefix[] = "language_model.";
+    const uint64_t skip = size >= sizeof prefix - 1 && memcmp(name, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1
+                                                                                                  : 0;
+    const p64_role role = p64_role_of_gguf_name(name, size, P64_NO_LAYER, out_layer);
+    if (role != P64_ROLE_UNKNOWN) {
+        return role;
+    }
+    const p64_role hf_role = find_hf_role(name + skip, size - skip, out_layer);
+    return hf_role != P64_ROLE_UNKNOWN ? hf_role : find_sub_norm_role(name, size, out_layer);
 }
 
 bool p64_is_llama_name(const char *name, uint64_t size, uint32_t n_layer) {

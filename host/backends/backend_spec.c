@@ -80,6 +80,10 @@ static qn_status parse_option(spec_text *t, backend_spec *out) {
     if (status < 0) {
         return status;
     }
+    if (!is_at(t, '=') && strcmp(key, "help") == 0) {
+        out->wants_help = true;
+        return QN_OK;
+    }
     if (!is_at(t, '=')) {
         return FAIL(t->err, QN_BAD_INPUT, "backend request \"%.*s\": \"%s\" at column %zu is not key=value", (int)t->length,
                     t->text, key, column);

@@ -1,8 +1,9 @@
 /* backend_spec.h — one alternative of a backend request, as the user wrote it.
  *
- *     NAME[/ISA][:DEVICE][,key=value]…      cpu   cpu/avx2   opencl:0,cache=off
+ *     NAME[/ISA][:DEVICE][,key=value]…[,help]      cpu   cpu/avx2   opencl:#0,cache=off   vulkan:0000:03:00.0   vulkan,help
  *
- * NAME/ISA is short for NAME,isa=ISA. Nothing may be empty, and no key may come twice. Which keys a backend has is its
+ * NAME/ISA is short for NAME,isa=ISA. DEVICE is an id (a PCI address, uuid=…), #N for the N-th, or software. `help` asks for the
+ * backend's options. Nothing may be empty, and no key may come twice. Which keys a backend has is its
  * own business: choose.c asks it.
  *
  * Threading: pure.
@@ -25,7 +26,8 @@
 
 typedef struct backend_spec {
     char name[BACKEND_NAME_SIZE];
-    char device[BACKEND_DEVICE_SIZE]; /* "" = the first one that is no software device */
+    char device[BACKEND_DEVICE_SIZE]; /* "" = any that is no software device */
+    bool wants_help;
     uint32_t n_options;
     char keys[BACKEND_MAX_OPTIONS][BACKEND_KEY_SIZE];
     char values[BACKEND_MAX_OPTIONS][BACKEND_VALUE_SIZE];

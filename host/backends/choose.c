@@ -1,223 +1,106 @@
-/* choose.c — trying the alternatives of a request, opening one device. */
+/* choose.c — trying the alternatives of a request in their order. */
 #include "backends/choose.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <quoin/glue.h>
-
+#include "backends/choice.h"
 #include "backends/refusal.h"
 #include "base/log.h"
-#include "base/words.h"
 
-#define MAX_DEVICES 16
 #define MAX_ALTERNATIVES 8
 
-/* What plugins are told with: nothing of them may be read before they fill it. */
-static qn_error make_plugin_error(void) {
-    return (qn_error){.size = sizeof(qn_error), .op = QN_NO_OP};
+surveyor *choice_asker(choice *c) {
+    if (!c->is_asking) {
+        survey_begin(&c->asker, c->services, c->request->probe_timeout, c->request->is_renewing);
+        c->is_asking = true;
+    }
+    return &c->asker;
 }
 
-static const qn_option_info *get_option(const qn_query_out *facts, uint32_t index) {
-    return (const void *)((const char *)facts->options + (size_t)index * facts->option_stride);
+qn_status choice_model(choice *c, const workload **out_model, error_context *err) {
+    if (!c->has_model) {
+        c->model = workload_usual();
+        if (c->request->measure != NULL) {
+            QN_TRY(c->request->measure(c->request->ctx, &c->model, err), err, "counting what the model needs");
+        }
+        c->has_model = true;
+    }
+    *out_model = &c->model;
+    return QN_OK;
 }
 
-static const qn_option_info *find_option(const qn_query_out *facts, const char *key) {
-    for (uint32_t i = 0; i < facts->n_options; i++) {
-        if (strcmp(get_option(facts, i)->key, key) == 0) {
-            return get_option(facts, i);
+qn_status choice_fill(const choice *c, const backend_spec *spec, backend_spec *out, error_context *err) {
+    *out = *spec;
+    for (uint32_t i = 0; i < c->request->n_defaults; i++) {
+        const backend_default *wanted = &c->request->defaults[i];
+        if (strcmp(wanted->backend, spec->name) == 0) {
+            QN_TRY(backend_spec_add(out, wanted->key, wanted->value, err), err, "adding options from the configuration");
         }
     }
-    return NULL;
+    return QN_OK;
 }
 
-typedef struct key_walk {
-    const qn_query_out *facts;
-    uint32_t at;
-} key_walk;
-
-static const char *next_key(void *ctx) {
-    key_walk *walk = ctx;
-    return walk->at < walk->facts->n_options ? get_option(walk->facts, walk->at++)->key : NULL;
-}
-
-static qn_status refuse_key(const registry_entry *entry, const char *key, error_context *err) {
-    key_walk walk = {&entry->facts, 0};
-    const char *nearest = words_find_nearest(key, next_key, &walk);
-    if (nearest != NULL) {
-        return backend_refuse(err, entry->name, "options", QN_BAD_INPUT, "it has no option \"%s\"; did you mean %s?", key,
-                              nearest);
-    }
-    return backend_refuse(err, entry->name, "options", QN_BAD_INPUT,
-                          entry->facts.n_options > 0 ? "it has no option \"%s\"; quoin backends --json lists what it has"
-                                                     : "it has no option \"%s\", nor any other",
-                          key);
-}
-
-static bool is_number(const char *text) {
-    return text[0] != '\0' && strspn(text, "0123456789") == strlen(text);
-}
-
-/* Is the value one that an option of this type can have? A string can be anything. */
-static bool is_legal_value(const qn_option_info *info, const char *value) {
-    switch (info->type) {
-    case QN_OPTION_CHOICE: return words_has_choice(info->choices, value);
-    case QN_OPTION_BOOL: return words_has_choice("true|false|yes|no|on|off|1|0", value);
-    case QN_OPTION_UINT: return is_number(value);
+bool choice_may_go_on(qn_status status) {
+    switch (status) {
+    case QN_BAD_FILE:
+    case QN_CHECKSUM:
+    case QN_CANCELLED:
+    case QN_LIMIT:
+    case QN_NO_HOST_MEM: return false;
     default: return true;
     }
 }
 
-static const char *describe_values(const qn_option_info *info) {
-    return info->type == QN_OPTION_CHOICE ? info->choices : info->type == QN_OPTION_UINT ? "a whole number" : "on|off";
-}
-
-/* Unknown keys and impossible values are refused before any option is used. */
-static qn_status check_options(const registry_entry *entry, const backend_spec *spec, error_context *err) {
-    for (uint32_t i = 0; i < spec->n_options; i++) {
-        const qn_option_info *info = find_option(&entry->facts, spec->keys[i]);
-        if (info == NULL) {
-            return refuse_key(entry, spec->keys[i], err);
-        }
-        if (!is_legal_value(info, spec->values[i])) {
-            return backend_refuse(err, entry->name, "options", QN_BAD_INPUT, "%s=%s: must be %s%s", spec->keys[i],
-                                  spec->values[i], info->type == QN_OPTION_CHOICE ? "one of " : "", describe_values(info));
-        }
-    }
-    return QN_OK;
-}
-
-/* The checked options that apply at `when`; they point into the spec. Returns how many. */
-static uint32_t collect_options(const registry_entry *entry, const backend_spec *spec, uint32_t when,
-                                qn_option options[BACKEND_MAX_OPTIONS]) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < spec->n_options; i++) {
-        if ((find_option(&entry->facts, spec->keys[i])->applies & when) != 0) {
-            options[n++] = (qn_option){spec->keys[i], spec->values[i]};
-        }
-    }
-    return n;
-}
-
-static bool is_wanted_device(const qn_device_info *info, const backend_spec *spec) {
-    if (spec->device[0] == '\0') {
-        return (info->flags & QN_DEVICE_SOFTWARE) == 0;
-    }
-    return strcmp(info->id, spec->device) == 0 ||
-           (strcmp(spec->device, "software") == 0 && (info->flags & QN_DEVICE_SOFTWARE) != 0);
-}
-
-static qn_status pick_device(const backend *b, qn_device_info *out, error_context *err) {
-    qn_device_info infos[MAX_DEVICES];
-    uint32_t count = 0;
-    qn_error plugin_error = make_plugin_error();
-    memset(infos, 0, sizeof infos);
-    for (uint32_t i = 0; i < MAX_DEVICES; i++) {
-        infos[i].size = sizeof infos[i];
-    }
-    const qn_status status = b->plugin->devices(b->state, infos, sizeof infos[0], MAX_DEVICES, &count, &plugin_error);
+qn_status choice_accept(const choice *c, backend *on, error_context *err) {
+    const qn_status status = c->request->accept != NULL ? c->request->accept(c->request->ctx, on, err) : QN_OK;
     if (status < 0) {
-        return backend_refuse_plugin(err, b->spec.name, "devices", status, &plugin_error);
-    }
-    for (uint32_t i = 0; i < count && i < MAX_DEVICES; i++) {
-        if (is_wanted_device(&infos[i], &b->spec)) {
-            *out = infos[i];
-            return QN_OK;
-        }
-    }
-    if (b->spec.device[0] != '\0') {
-        return backend_refuse(err, b->spec.name, "devices", QN_UNAVAILABLE, "it has no device %s among its %u; the first is %s",
-                              b->spec.device, count, count > 0 ? infos[0].id : "none");
-    }
-    return backend_refuse(err, b->spec.name, "devices", QN_UNAVAILABLE, "%s",
-                          count > 0 ? "it has only software devices; name one, such as NAME:software, to use it"
-                                    : "it has no device");
-}
-
-static qn_status start_and_open(const registry_entry *entry, host_services *services, backend *b, error_context *err) {
-    qn_option options[BACKEND_MAX_OPTIONS];
-    qn_error plugin_error = make_plugin_error();
-    QN_TRY(check_options(entry, &b->spec, err), err, "starting backend %s", entry->name);
-    uint32_t n_options = collect_options(entry, &b->spec, QN_OPTION_AT_START, options);
-    qn_status status = b->plugin->start(&services->table, options, n_options, &b->state, &plugin_error);
-    if (status < 0) {
-        return backend_refuse_plugin(err, entry->name, "start", status, &plugin_error);
-    }
-    QN_TRY(pick_device(b, &b->info, err), err, "listing devices of %s", entry->name);
-    n_options = collect_options(entry, &b->spec, QN_OPTION_AT_OPEN, options);
-    status = b->plugin->open(b->state, b->info.id, options, n_options, &b->device, &plugin_error);
-    return status < 0 ? backend_refuse_plugin(err, entry->name, "open", status, &plugin_error) : QN_OK;
-}
-
-qn_status backend_open(registry *reg, host_services *services, const backend_spec *spec, backend *out,
-                       error_context *err) {
-    memset(out, 0, sizeof *out);
-    out->spec = *spec;
-    const int index = registry_find(reg, spec->name);
-    if (index < 0) {
-        return backend_refuse(err, spec->name, "discovery", QN_NOT_FOUND,
-                              "no %s.quoin.so in the plugin folders; quoin backends lists what there is", spec->name);
-    }
-    registry_entry *entry = &reg->entries[index];
-    QN_TRY(registry_load(entry, &services->machine, err), err, "loading backend %s", spec->name);
-    out->plugin = entry->facts.plugin;
-    out->version = entry->facts.version != NULL ? entry->facts.version : "?";
-    const qn_status status = start_and_open(entry, services, out, err);
-    if (status < 0) {
-        backend_close(out);
+        backend_close(on);
     }
     return status;
 }
 
-void backend_close(backend *b) {
-    if (b->plugin != NULL) {
-        if (b->device != NULL) {
-            b->plugin->close(b->device);
-        }
-        if (b->state != NULL) {
-            b->plugin->stop(b->state);
-        }
-    }
-    memset(b, 0, sizeof *b);
+qn_status choice_open(const choice *c, const backend_spec *full, backend *out, error_context *err) {
+    const qn_status status = backend_open(c->reg, c->services, full, out, err);
+    return status >= 0 ? choice_accept(c, out, err) : status;
 }
 
-/* A request that was read: what to try in which order, with the configuration's options filled in. */
-typedef struct choice {
-    registry *reg;
-    host_services *services;
-    const backend_request *request;
-} choice;
-
-static qn_status add_defaults(const backend_request *request, backend_spec *spec, error_context *err) {
-    for (uint32_t i = 0; i < request->n_defaults; i++) {
-        const backend_default *wanted = &request->defaults[i];
-        if (strcmp(wanted->backend, spec->name) == 0) {
-            QN_TRY(backend_spec_add(spec, wanted->key, wanted->value, err), err, "adding options from the configuration");
-        }
+/* Asks about a backend that the user named, and about the one device that was meant. */
+static qn_status ask_named(choice *c, const registry_entry *entry, const backend_spec *full, error_context *err) {
+    survey_result result;
+    survey_need need = {.level = 2, .is_named = true};
+    QN_TRY(choice_model(c, &need.model, err), err, "probing backend %s", full->name);
+    survey_ask(choice_asker(c), entry, full, &need, &result);
+    const probe_answer *answer = &result.probe.answer;
+    if (answer->end.status < 0) {
+        return survey_refuse(full->name, NULL, &answer->end, true, err);
     }
-    return QN_OK;
+    const probe_device *failed = NULL;
+    for (uint32_t i = 0; i < answer->n_devices; i++) {
+        const probe_device *device = &answer->devices[i];
+        if (device->is_tried && device->end.status >= 0) {
+            return QN_OK;
+        }
+        failed = failed == NULL && device->is_tried ? device : failed;
+    }
+    /* When none was tried, opening says why. */
+    return failed == NULL ? QN_OK : survey_refuse(full->name, &failed->info, &failed->end, true, err);
 }
 
-static qn_status open_spec(const choice *c, const backend_spec *spec, backend *out, error_context *err) {
-    backend_spec full = *spec;
-    QN_TRY(add_defaults(c->request, &full, err), err, "preparing backend %s", spec->name);
+qn_status choice_open_named(choice *c, const backend_spec *spec, backend *out, error_context *err) {
+    backend_spec full;
+    char program[REGISTRY_PATH_SIZE];
+    const int index = registry_find(c->reg, spec->name);
+    QN_TRY(choice_fill(c, spec, &full, err), err, "preparing backend %s", spec->name);
+    if (index >= 0 && !registry_is_own(&c->reg->entries[index]) && probe_find_program(program, sizeof program)) {
+        QN_TRY(ask_named(c, &c->reg->entries[index], &full, err), err, "probing backend %s", spec->name);
+    }
     return backend_open(c->reg, c->services, &full, out, err);
 }
 
-static qn_status choose_automatically(const choice *c, backend *out, error_context *err) {
-    static const backend_spec cpu = {.name = "cpu"}, reference = {.name = "reference"};
-    error_context cpu_error = {0};
-    qn_status status = open_spec(c, &cpu, out, &cpu_error);
-    if (status == QN_OK) {
-        status = backend_known_answer(out, &cpu_error);
-        if (status == QN_OK) {
-            return QN_OK;
-        }
-        backend_close(out);
-    }
-    log_line(QN_LOG_WARN, "%s; using the slow reference backend instead", error_text(&cpu_error));
-    return open_spec(c, &reference, out, err);
+static qn_status try_named(choice *c, const backend_spec *spec, backend *out, error_context *err) {
+    const qn_status status = choice_open_named(c, spec, out, err);
+    return status >= 0 ? choice_accept(c, out, err) : status;
 }
 
 /* The whole request is read before anything is tried: a typing error at its end is no refusal. */
@@ -240,29 +123,126 @@ static qn_status parse_request(const char *text, backend_spec specs[MAX_ALTERNAT
     return QN_OK;
 }
 
-qn_status backend_choose(registry *reg, host_services *services, const backend_request *request, backend *out,
-                         bool *out_was_named, error_context *err) {
-    const char *text = request->text != NULL && request->text[0] != '\0' ? request->text : "auto";
-    const choice c = {reg, services, request};
-    backend_spec specs[MAX_ALTERNATIVES];
-    uint32_t n = 0;
-    *out_was_named = false;
-    QN_TRY(parse_request(text, specs, &n, err), err, "choosing a backend");
-    *out_was_named = n == 1 && strcmp(specs[0].name, "auto") != 0;
+/* `gpu`: every plugin whose note says so, in place of the alternative; the list is printed. */
+static qn_status expand_alias(const registry *reg, backend_spec specs[MAX_ALTERNATIVES], uint32_t *n, uint32_t at,
+                              error_context *err) {
+    const backend_spec alias = specs[at];
+    char list[512] = "";
+    uint32_t n_found = 0;
+    for (uint32_t i = 0; i < reg->n_entries && *n + n_found <= MAX_ALTERNATIVES; i++) {
+        const registry_entry *entry = &reg->entries[i];
+        const bool is_gpu = entry->elf.has_note && (entry->elf.note.device_class == QN_DEVICE_GPU ||
+                                                    entry->elf.note.device_class == QN_DEVICE_IGPU);
+        if (is_gpu) {
+            const uint32_t room_at = at + n_found;
+            if (n_found > 0) {
+                memmove(&specs[room_at + 1], &specs[room_at], (*n - room_at) * sizeof *specs);
+                ++*n;
+            }
+            specs[room_at] = alias;
+            snprintf(specs[room_at].name, sizeof specs[room_at].name, "%s", entry->name);
+            const size_t used = strlen(list);
+            snprintf(list + used, sizeof list - used, "%s%s", n_found > 0 ? ";" : "", entry->name);
+            n_found++;
+        }
+    }
+    if (n_found == 0) {
+        return backend_refuse(err, alias.name, "discovery", QN_NOT_FOUND, "there is no plugin for GPUs; quoin backends lists what there is");
+    }
+    log_line(QN_LOG_INFO, "backend %s means %s", alias.name, list);
+    return QN_OK;
+}
+
+static qn_status expand_aliases(const registry *reg, backend_spec specs[MAX_ALTERNATIVES], uint32_t *n, error_context *err) {
+    for (uint32_t i = 0; i < *n; i++) {
+        if (strcmp(specs[i].name, "gpu") == 0 && registry_find(reg, "gpu") < 0) {
+            return expand_alias(reg, specs, n, i, err); /* once: what it stands for is never an alias */
+        }
+    }
+    return QN_OK;
+}
+
+static qn_status try_alternatives(choice *c, const backend_spec *specs, uint32_t n, backend *out, error_context *err) {
     error_context refusal = {0}; /* of our own, because the caller's may be null and the words are printed */
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < n; i++) {
         if (i > 0) {
             log_line(QN_LOG_INFO, "%s", error_text(&refusal)); /* the last refusal is the caller's error */
         }
-        status = strcmp(specs[i].name, "auto") == 0 ? choose_automatically(&c, out, &refusal)
-                                                    : open_spec(&c, &specs[i], out, &refusal);
+        error_clear(&refusal);
+        status = strcmp(specs[i].name, "auto") == 0 ? choose_automatically(c, out, &refusal)
+                                                    : try_named(c, &specs[i], out, &refusal);
         if (status == QN_OK) {
             return QN_OK;
+        }
+        if (!choice_may_go_on(status)) {
+            break;
         }
     }
     if (err != NULL) {
         *err = refusal;
     }
     return status;
+}
+
+qn_status backend_choose(registry *reg, host_services *services, const backend_request *request, backend *out,
+                         bool *out_was_named, error_context *err) {
+    const char *text = request->text != NULL && request->text[0] != '\0' ? request->text : "auto";
+    choice c = {.reg = reg, .services = services, .request = request};
+    backend_spec specs[MAX_ALTERNATIVES + 1];
+    uint32_t n = 0;
+    const bool is_split = request->layers_on != NULL && request->layers_on[0] != '\0';
+    *out_was_named = is_split;
+    memset(out, 0, sizeof *out);
+    QN_TRY(parse_request(text, specs, &n, err), err, "choosing a backend");
+    *out_was_named = is_split || (n == 1 && strcmp(specs[0].name, "auto") != 0);
+    QN_TRY(expand_aliases(reg, specs, &n, err), err, "choosing a backend");
+    *out_was_named = *out_was_named && n == 1;
+    const qn_status status = is_split ? choose_split(&c, out, err) : try_alternatives(&c, specs, n, out, err);
+    if (c.is_asking) {
+        survey_end(&c.asker);
+    }
+    return status;
+}
+
+/* Does it load? What it answers when it is started is no matter here. */
+static qn_status load_for_help(choice *c, registry_entry *entry, const backend_spec *spec, error_context *err) {
+    survey_result result;
+    const survey_need need = {.level = 1, .is_named = true};
+    char program[REGISTRY_PATH_SIZE];
+    if (!registry_is_own(entry) && probe_find_program(program, sizeof program)) {
+        survey_ask(choice_asker(c), entry, spec, &need, &result);
+        const probe_end *end = &result.probe.answer.end;
+        if (end->status < 0 && strcmp(end->stage, "start") != 0 && strcmp(end->stage, "devices") != 0) {
+            return survey_refuse(spec->name, NULL, end, true, err);
+        }
+    }
+    return registry_load(entry, &c->services->machine, err);
+}
+
+qn_status backend_find_help(registry *reg, host_services *services, const backend_request *request,
+                            const registry_entry **out_entry, error_context *err) {
+    choice c = {.reg = reg, .services = services, .request = request};
+    backend_spec specs[MAX_ALTERNATIVES + 1];
+    uint32_t n = 0;
+    *out_entry = NULL;
+    QN_TRY(parse_request(request->text, specs, &n, err), err, "reading the backend request");
+    for (uint32_t i = 0; i < n; i++) {
+        if (specs[i].wants_help) {
+            backend_spec spec = {.wants_help = false}; /* the name alone */
+            snprintf(spec.name, sizeof spec.name, "%s", specs[i].name);
+            const int index = registry_find(reg, spec.name);
+            if (index < 0) {
+                return backend_refuse(err, spec.name, "discovery", QN_NOT_FOUND,
+                                      "no %s.quoin.so in the plugin folders; quoin backends lists what there is", spec.name);
+            }
+            const qn_status status = load_for_help(&c, &reg->entries[index], &spec, err);
+            if (c.is_asking) {
+                survey_end(&c.asker);
+            }
+            *out_entry = status < 0 ? NULL : &reg->entries[index];
+            return status;
+        }
+    }
+    return QN_OK;
 }

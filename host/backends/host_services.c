@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <quoin/note.h>
+
 #include "base/log.h"
 #include "base/mapped_file.h"
 
@@ -103,6 +105,14 @@ const char *host_build_id(void) {
 #else
     return "gcc " __VERSION__;
 #endif
+}
+
+const char *host_version(void) {
+    return QUOIN_VERSION;
+}
+
+uint32_t host_sanitizer(void) {
+    return QN_NOTE_SANITIZER;
 }
 
 void host_services_init(host_services *services, const qn_machine *machine, team *workers) {

@@ -6,6 +6,7 @@
 #ifndef HOST_SERVICES_H
 #define HOST_SERVICES_H
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <quoin/abi.h>
@@ -20,6 +21,8 @@ typedef struct host_services {
     atomic_llong used[QN_MEM_KINDS];  /* bytes taken through mem_alloc and told by mem_note */
     atomic_llong peak[QN_MEM_KINDS];
     atomic_ullong n_allocations;      /* calls of mem_alloc so far: a test wants none per token */
+    bool is_guarded;                  /* look at the process around plugin code: for a whole program, not for a library */
+    bool checks_contract;             /* put contract_guard.h around every plugin */
     volatile uint32_t cancel;         /* written by anyone (a signal handler too), read by plugins */
 } host_services;
 
@@ -27,5 +30,11 @@ void host_services_init(host_services *services, const qn_machine *machine, team
 
 /* "gcc 12.2.0": the compiler of this build, for caches and reports. Static. */
 const char *host_build_id(void);
+
+/* "0.1.0": of this program. Static. */
+const char *host_version(void);
+
+/* QN_SANITIZER_* of this build. */
+uint32_t host_sanitizer(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* refusal.c — putting a refusal into words. */
 #include "backends/refusal.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -17,6 +18,10 @@ qn_status backend_refuse(error_context *err, const char *name, const char *stage
 
 qn_status backend_refuse_plugin(error_context *err, const char *name, const char *stage, qn_status code,
                                 const qn_error *plugin_error) {
-    return backend_refuse(err, name, stage, code, "%.*s", QN_ERROR_TEXT - 1,
-                          plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given");
+    char native[40] = "";
+    if (plugin_error->native_code != 0) {
+        snprintf(native, sizeof native, " (native code %" PRId64 ")", plugin_error->native_code);
+    }
+    return backend_refuse(err, name, stage, code, "%.*s%s", QN_ERROR_TEXT - 1,
+                          plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given", native);
 }

@@ -1,6 +1,6 @@
 /* refusal.h — the one form in which a backend is refused: "backend NAME refused at STAGE: CODE: text".
  *
- * Stages, in order: discovery, load, query, options, start, devices, open, known answer.
+ * Stages, in order: discovery, note, probe, load, query, options, start, devices, open, known answer, measure, plan.
  *
  * Threading: as the error context.
  * Memory:    nothing is allocated.

@@ -47,13 +47,13 @@ static uint64_t read_xcr0(void) {
     return (uint64_t)high << 32 | low;
 }
 
-static uint64_t detect_features(void) {
+/* Features of the CPU whose registers the system saves, as far as `state` (XCR0) says that. */
+static uint64_t detect_with_state(uint64_t state) {
     unsigned a, b, c, d, b7, c7, d7, a71 = 0, b71, c71, d71;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7)) {
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7)) {
         return 0;
     }
     __get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);
-    const uint64_t state = read_xcr0();
     uint64_t features = 0;
     if ((state & 0x6) == 0x6 && (b7 & bit_AVX2) && (c & bit_FMA) && (c & bit_F16C)) {
         features |= QN_X86_AVX2;
@@ -72,6 +72,15 @@ static uint64_t detect_features(void) {
     }
     return features;
 }
+
+static uint64_t detect_features(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_OSXSAVE) != 0 ? detect_with_state(read_xcr0()) : 0;
+}
+
+uint64_t machine_disabled_features(void) {
+    return detect_with_state(UINT64_MAX) & ~detect_features();
+}
 #elif defined(__aarch64__)
 static uint64_t detect_features(void) {
     const unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
@@ -82,6 +91,12 @@ static uint64_t detect_features(void) {
 #else
 static uint64_t detect_features(void) {
     return 0;
+}
+#endif
+
+#if !defined(__x86_64__)
+uint64_t machine_disabled_features(void) {
+    return 0; /* the kernel lists only what it has enabled */
 }
 #endif
 

@@ -12,6 +12,9 @@
  * is not known is QN_BAD_INPUT. n_workers becomes min(cores by affinity, cgroup quota rounded up). */
 qn_status machine_detect(qn_machine *out, error_context *err);
 
+/* Feature word 0 of what the CPU has and the system has not enabled, so that it cannot be used. */
+uint64_t machine_disabled_features(void);
+
 /* "c" (no features), "avx2", "avx512" or "avx512vnni" (that level and below), "neon", "dotprod", "all":
  * the feature bits that stay. */
 qn_status machine_parse_mask(const char *text, uint64_t *out_mask, error_context *err);

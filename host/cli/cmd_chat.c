@@ -208,7 +208,7 @@ static qn_status prepare(chat *ch) {
     for (uint32_t i = 0; i < stops.count && ch->options.n_stops < GENERATE_MAX_STOPS; i++) {
         ch->options.stops[ch->options.n_stops++] = stops.ids[i];
     }
-    ch->is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !c->json;
+    ch->is_terminal = isatty(STDIN_FILENO) && command_output_is_terminal() && !c->json;
     log_line(QN_LOG_INFO, "chat template %s; /help lists commands", chat_template_name(&ch->form));
     return QN_OK;
 }

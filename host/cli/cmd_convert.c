@@ -1,4 +1,4 @@
-/* cmd_convert.c — quoin convert: a GGUF model becomes a P64 container. */
+/* cmd_convert.c — quoin convert: a GGUF model, or a folder of Safetensors, becomes a P64 container. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +9,16 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "convert/convert.h"
+#include "convert/key_image.h"
+#include "convert/safetensors_to_p64.h"
+#include "graph/volume_writer.h"
+#include "model/companion.h"
 #include "model/model.h"
 
 static struct {
-    const char *output, *layout, *weights;
+    const char *output, *companion, *layout, *weights;
     uint32_t page_log2;
-    bool is_extended, is_forced, no_check, check;
+    bool is_extended, is_forced, no_check, check, no_companion;
 } settings;
 
 static const option *convert_options(void) {
@@ -24,6 +28,11 @@ static const option *convert_options(void) {
     static const option table[] = {
         {OPTION_STRING, "output", 'o', "FILE", "the container to write (default: the input's name with .p64)",
          &settings.output, 0, 0, NULL, NULL},
+        {OPTION_STRING, "companion", 0, "FILE",
+         "the companion volume to write (default: the output's name with .q42 for .p64)", &settings.companion, 0, 0,
+         NULL, NULL},
+        {OPTION_FLAG, "no-companion", 0, NULL, "write the container alone, for readers of P64 only; says what it loses",
+         &settings.no_companion, 0, 0, NULL, NULL},
         {OPTION_STRING, "layout", 0, "NAME",
          "packed (layer after layer, default), plain (source order, every blob on a page) or auto", &settings.layout, 0,
          0, "packed|plain|auto", NULL},
@@ -33,7 +42,8 @@ static const option *convert_options(void) {
         {OPTION_FLAG, "extended", 0, NULL,
          "also write what the reference's extended profile has (head size, window, stop ids, …)", &settings.is_extended,
          0, 0, NULL, NULL},
-        {OPTION_FLAG, "force", 0, NULL, "replace an existing output", &settings.is_forced, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "force", 0, NULL, "replace an existing output and its companion", &settings.is_forced, 0, 0, NULL,
+         NULL},
         {OPTION_FLAG, "check", 0, NULL, "read the result back and compare it with the source (on unless --no-check)",
          &settings.check, 0, 0, NULL, NULL},
         {OPTION_FLAG, "no-check", 0, NULL, "do not read the result back", &settings.no_check, 0, 0, NULL, NULL},
@@ -44,6 +54,10 @@ static const option *convert_options(void) {
 typedef struct conversion {
     command_context *c;
     command_progress progress;
+    const char *output;
+    const char *companion; /* null: none */
+    char beside[COMPANION_PATH_SIZE];
+    uint64_t timestamp_ms;
     json_t *lost, *notes;
 } conversion;
 
@@ -75,10 +89,20 @@ static p64_form find_form(const char *name) {
     return form;
 }
 
-/* INPUT with .gguf replaced by .p64, malloc'ed. */
+/* INPUT with its ending (of a folder: its last slashes) replaced by .p64, malloc'ed. */
 static char *derive_output(const char *input) {
-    const size_t length = strlen(input),
-                 base = length > 5 && strcasecmp(input + length - 5, ".gguf") == 0 ? length - 5 : length;
+    static const char *const endings[] = {".gguf", ".safetensors", ".safetensors.index.json"};
+    size_t base = strlen(input);
+    while (base > 1 && input[base - 1] == '/') {
+        base--;
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const size_t length = strlen(endings[i]);
+        if (base > length && strcasecmp(input + base - length, endings[i]) == 0) {
+            base -= length;
+            break;
+        }
+    }
     char *path = malloc(base + 5);
     if (path != NULL) {
         snprintf(path, base + 5, "%.*s.p64", (int)base, input);
@@ -91,9 +115,16 @@ static const char *describe_alone(const convert_facts_report *facts) {
            : facts->needs_assumption ? "it runs alone with --assume llama" : "it runs alone";
 }
 
-static int print_report(conversion *v, const char *output, const convert_report *report,
-                        const convert_facts_report *facts) {
+static json_t *describe_companion(const conversion *v, const convert_report *report) {
+    return report->companion_bytes == 0
+               ? json_null()
+               : json_pack("{s:o, s:I, s:I}", "file", command_json_text(v->companion, strlen(v->companion)), "bytes",
+                           (json_int_t)report->companion_bytes, "statements", (json_int_t)report->companion_statements);
+}
+
+static int print_report(conversion *v, const convert_report *report, const convert_facts_report *facts) {
     const bool is_checked = !settings.no_check;
+    const char *output = v->output;
     if (v->c->json) {
         json_t *object = json_object();
         json_object_set_new(object, "output", json_string(output));
@@ -105,6 +136,7 @@ static int print_report(conversion *v, const char *output, const convert_report 
         json_object_set_new(object, "bytes_equal", json_integer((json_int_t)report->parity.bytes_equal));
         json_object_set_new(object, "runs_alone", json_boolean(facts->runs_alone));
         json_object_set_new(object, "needs_assumption", json_boolean(facts->needs_assumption));
+        json_object_set_new(object, "companion", describe_companion(v, report));
         json_object_set(object, "lost", v->lost);
         json_object_set(object, "notes", v->notes);
         return command_print_json(v->c, object);
@@ -121,80 +153,177 @@ static int print_report(conversion *v, const char *output, const convert_report 
     if (!command_write(line, (size_t)n)) {
         return EXIT_IO;
     }
-    log_line(QN_LOG_INFO, "%u facts of the source are not in a P64 alone (-v lists them all); %s", facts->n_lost,
-             describe_alone(facts));
-    return EXIT_DONE;
+    if (report->companion_bytes == 0) {
+        log_line(QN_LOG_INFO, "%u facts of the source are not in a P64 alone (-v lists them all); %s", facts->n_lost,
+                 describe_alone(facts));
+        return EXIT_DONE;
+    }
+    n = snprintf(line, sizeof line, "%.400s: its companion, %" PRIu64 " statements, %" PRIu64 " bytes\n", v->companion,
+                 report->companion_statements, report->companion_bytes);
+    return command_write(line, (size_t)n) ? EXIT_DONE : EXIT_IO;
 }
 
-static int convert_model(command_context *c, const model *m, const char *output) {
-    conversion v = {.c = c, .lost = json_array(), .notes = json_array()};
+static convert_request make_request(conversion *v) {
+    return (convert_request){
+        .output_path = v->output,
+        .companion_path = v->companion,
+        .timestamp_ms = v->timestamp_ms,
+        .is_forced = settings.is_forced,
+        .is_checked = !settings.no_check,
+        .note = on_note,
+        .progress = on_progress,
+        .ctx = v,
+        .options = {.layout = strcmp(settings.layout, "plain") == 0 ? P64_LAYOUT_PLAIN : P64_LAYOUT_PACKED,
+                    .form = find_form(settings.weights),
+                    .page_log2 = settings.page_log2,
+                    .is_extended = settings.is_extended}};
+}
+
+static int fail_conversion(command_context *c, fmt_status status, const fmt_diag *diag, const char *input,
+                           const char *output) {
+    if (status == FMT_CANCELLED) {
+        FAIL(&c->err, QN_CANCELLED, "interrupted; nothing was written");
+    } else {
+        companion_fail(&c->err, status, diag, diag->rule != NULL && strcmp(diag->rule, "file") == 0 ? output : input);
+    }
+    return command_fail(c);
+}
+
+static int convert_model(conversion *v, const model *m) {
     gguf_source source;
     fmt_diag diag;
     convert_report report = {0};
-    convert_facts_report facts = {0};
     fmt_status status = gguf_source_init(&source, &m->gguf, &diag);
     if (status == FMT_OK) {
-        const convert_request request = {
-            .gguf = &m->gguf,
-            .mapping = &m->file,
-            .output_path = output,
-            .is_forced = settings.is_forced,
-            .is_checked = !settings.no_check,
-            .note = on_note,
-            .progress = on_progress,
-            .ctx = &v,
-            .options = {.layout = strcmp(settings.layout, "plain") == 0 ? P64_LAYOUT_PLAIN : P64_LAYOUT_PACKED,
-                        .form = find_form(settings.weights),
-                        .page_log2 = settings.page_log2,
-                        .is_extended = settings.is_extended}};
-        command_begin_progress(&v.progress, c, "converting");
+        convert_request request = make_request(v);
+        request.gguf = &m->gguf;
+        request.input_path = m->file.path;
+        request.mapping = &m->file;
+        command_begin_progress(&v->progress, v->c, "converting");
         status = convert_gguf(&request, &report, &diag);
-        command_end_progress(&v.progress);
+        command_end_progress(&v->progress);
     }
-    int exit_status;
-    if (status == FMT_CANCELLED) {
-        FAIL(&c->err, QN_CANCELLED, "interrupted; nothing was written");
-        exit_status = command_fail(c);
-    } else if (status != FMT_OK) {
-        error_from_diag(&c->err, status, &diag,
-                        diag.rule != NULL && strcmp(diag.rule, "file") == 0 ? output : m->file.path);
-        exit_status = command_fail(c);
+    if (status != FMT_OK) {
+        return fail_conversion(v->c, status, &diag, m->file.path, v->output);
+    }
+    const bool loses = v->companion == NULL;
+    const convert_facts_report facts = convert_facts(&source, settings.is_extended, loses ? on_fact : NULL, v);
+    return print_report(v, &report, &facts);
+}
+
+/* Weights without a config.json become a container that nothing says how to run. */
+static int convert_weights_of(conversion *v, const hf_folder *folder, const key_image *keys) {
+    fmt_diag diag;
+    convert_report report = {0};
+    convert_request request = make_request(v);
+    const convert_facts_report facts = {0};
+    request.keys = keys;
+    request.companion_path = keys != NULL ? v->companion : NULL;
+    if (keys == NULL) {
+        log_line(QN_LOG_INFO, "%s: no config.json: the weights are converted alone, and the container cannot be run",
+                 folder->path);
+    } else if (folder->tokenizer.root == NULL) {
+        log_line(QN_LOG_INFO, "%s: no tokenizer.json: the container cannot be run", folder->path);
+    }
+    command_begin_progress(&v->progress, v->c, "converting");
+    const fmt_status status = convert_safetensors(&request, folder, &report, &diag);
+    command_end_progress(&v->progress);
+    return status == FMT_OK ? print_report(v, &report, &facts)
+                            : fail_conversion(v->c, status, &diag, folder->shards[0].file.path, v->output);
+}
+
+static int convert_folder(conversion *v, const char *input) {
+    command_context *c = v->c;
+    hf_folder *folder = NULL;
+    key_image keys = {.bytes = NULL};
+    int status;
+    if (strcmp(settings.weights, "keep") != 0) {
+        FAIL(&c->err, QN_BAD_INPUT, "--weights %s: only weights of a GGUF are converted; Safetensors are kept",
+             settings.weights);
+        return command_fail(c);
+    }
+    if (hf_folder_open(input, &folder, &c->err) < 0) {
+        return command_fail(c);
+    }
+    const bool has_keys = folder->config.root != NULL;
+    if (has_keys && key_image_from_folder(folder, &keys, &c->err) < 0) {
+        status = command_fail(c);
     } else {
-        facts = convert_facts(&source, settings.is_extended, on_fact, &v);
-        exit_status = print_report(&v, output, &report, &facts);
+        status = convert_weights_of(v, folder, has_keys ? &keys : NULL);
     }
-    json_decref(v.lost);
-    json_decref(v.notes);
-    return exit_status;
+    key_image_free(&keys);
+    hf_folder_close(folder);
+    return status;
+}
+
+static int convert_gguf_file(conversion *v, const char *input) {
+    const model_options options = {.container_only = true};
+    command_context *c = v->c;
+    model *m = NULL;
+    int status;
+    if (model_open(input, &options, NULL, &m, &c->err) < 0) {
+        status = command_fail(c);
+    } else if (m->format != MODEL_GGUF) {
+        FAIL(&c->err, QN_BAD_INPUT, "%s: is a %s already; convert reads GGUF and Safetensors", m->file.path,
+             model_format_name(m->format));
+        status = command_fail(c);
+    } else {
+        status = convert_model(v, m);
+    }
+    model_close(m);
+    return status;
+}
+
+/* Where the companion goes, and the time that it is stamped with. */
+static qn_status choose_companion(conversion *v, error_context *err) {
+    if (settings.no_companion) {
+        return settings.companion == NULL
+                   ? QN_OK
+                   : FAIL(err, QN_BAD_INPUT, "--companion and --no-companion do not go together");
+    }
+    if (settings.companion == NULL && !companion_path_of(v->output, v->beside)) {
+        return FAIL(err, QN_BAD_INPUT, "%.200s: the path is too long for a companion beside it", v->output);
+    }
+    v->companion = settings.companion != NULL ? settings.companion : v->beside;
+    return volume_timestamp(&v->timestamp_ms, err);
+}
+
+static int convert_input(conversion *v, const char *input) {
+    v->lost = json_array();
+    v->notes = json_array();
+    const int status = hf_is_source(input) ? convert_folder(v, input) : convert_gguf_file(v, input);
+    json_decref(v->lost);
+    json_decref(v->notes);
+    return status;
 }
 
 static int run(command_context *c) {
-    const model_options options = {.container_only = true};
-    model *m = NULL;
+    conversion v = {.c = c};
     if (c->args.n_items != 1) {
-        FAIL(&c->err, QN_BAD_INPUT, "convert needs one GGUF file; %u arguments were given", c->args.n_items);
+        FAIL(&c->err, QN_BAD_INPUT, "convert needs one GGUF file or folder of Safetensors; %u arguments were given",
+             c->args.n_items);
         command_fail(c);
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    char *derived = settings.output == NULL ? derive_output(c->args.items[0]) : NULL;
-    const char *output = settings.output != NULL ? settings.output : derived;
-    int status;
-    if (model_open(c->args.items[0], &options, NULL, &m, &c->err) < 0) {
+    const char *input = c->args.items[0];
+    char *derived = settings.output == NULL ? derive_output(input) : NULL;
+    int status = EXIT_USAGE;
+    v.output = settings.output != NULL ? settings.output : derived;
+    if (v.output == NULL) {
+        FAIL(&c->err, QN_NO_HOST_MEM, "out of memory for a path");
         status = command_fail(c);
-    } else if (m->format != MODEL_GGUF) {
-        FAIL(&c->err, QN_BAD_INPUT, "%s: is a %s already; convert reads GGUF", m->file.path,
-             model_format_name(m->format));
-        status = command_fail(c);
+    } else if (choose_companion(&v, &c->err) < 0) {
+        command_fail(c);
     } else {
-        status = convert_model(c, m, output);
+        status = convert_input(&v, input);
     }
-    model_close(m);
     free(derived);
     return status;
 }
 
 const command command_convert = {
-    .name = "convert", .summary = "Write a GGUF model as a P64 container", .synopsis = "MODEL.gguf [-o FILE] [options]",
+    .name = "convert", .summary = "Write a GGUF model or a folder of Safetensors as a P64 container",
+    .synopsis = "MODEL.gguf|FOLDER [-o FILE] [options]",
     .example = "  quoin convert smollm2.gguf -o smollm2.p64\n  quoin convert model.gguf --weights q4_k_soa --json\n",
     .options = convert_options, .run = run};

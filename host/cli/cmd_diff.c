@@ -32,12 +32,13 @@ static const option *diff_options_table(void) {
 typedef struct diff_printer {
     bool is_silent;
     text_buffer out;
+    text_output output;
 } diff_printer;
 
 static qn_status flush(diff_printer *p, error_context *err) {
-    const bool is_written = p->out.size == 0 || command_write(p->out.text, p->out.size);
+    const bool is_written = p->out.size == 0 || text_output_write(&p->output, p->out.text, p->out.size, err);
     p->out.size = 0;
-    return is_written ? QN_OK : FAIL(err, QN_IO, "standard output cannot be written");
+    return is_written ? QN_OK : QN_IO;
 }
 
 static qn_status print_line(void *ctx, bool is_added, fmt_str line, error_context *err) {
@@ -72,7 +73,7 @@ static int finish(command_context *c, const diff_report *report) {
     return is_equal ? EXIT_DONE : EXIT_DIFFERENT;
 }
 
-static qn_status compare(command_context *c, graph_volume *volumes[2], uint64_t memory, diff_report *report) {
+static qn_status compare(command_context *c, graph_volume *volumes[2], uint64_t memory, diff_report *report, bool *out_is_broken) {
     diff_printer printer = {.is_silent = settings.brief || c->json};
     char folder[ATOMIC_PATH_SIZE];
     const diff_options options = {.memory = memory,
@@ -88,6 +89,7 @@ static qn_status compare(command_context *c, graph_volume *volumes[2], uint64_t 
     status = status < 0 ? status : volume_diff(volumes[0], volumes[1], &options, report, &c->err);
     status = status < 0 ? status : flush(&printer, &c->err);
     text_buffer_free(&printer.out);
+    *out_is_broken = printer.output.is_broken;
     return status;
 }
 
@@ -104,10 +106,11 @@ static int run(command_context *c) {
     }
     graph_volume *volumes[2] = {NULL, NULL};
     diff_report report;
-    int exit_status;
-    if (compare(c, volumes, memory, &report) == QN_OK) {
+    int exit_status = EXIT_IO;
+    bool is_broken;
+    if (compare(c, volumes, memory, &report, &is_broken) == QN_OK) {
         exit_status = finish(c, &report);
-    } else {
+    } else if (!is_broken) {
         exit_status = command_fail(c);
         exit_status = exit_status == EXIT_DIFFERENT ? EXIT_TROUBLE : exit_status;
     }

@@ -91,7 +91,7 @@ static int run(command_context *c) {
     }
     text_output_abort(&output);
     graph_volume_close(volume);
-    return status < 0 ? command_fail(c) : tell_report(c, &report);
+    return output.is_broken ? EXIT_IO : status < 0 ? command_fail(c) : tell_report(c, &report);
 }
 
 const command command_export = {.name = "export",

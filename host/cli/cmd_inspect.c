@@ -14,6 +14,7 @@
 #define SHOWN_ELEMENTS 4u
 
 static struct {
+    const char *companion;
     bool strict, all_keys, show_tensors, explain, check_all, is_flat;
 } settings;
 
@@ -22,6 +23,8 @@ static const option *inspect_options(void) {
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standard", &settings.strict, 0, 0, NULL, NULL},
         {OPTION_FLAG, "tensors", 0, NULL, "also list the tensors", &settings.show_tensors, 0, 0, NULL, NULL},
         {OPTION_FLAG, "full", 0, NULL, "do not shorten long strings and lists", &settings.all_keys, 0, 0, NULL, NULL},
+        {OPTION_STRING, "companion", 0, "FILE", "companion volume of a P64 (default: beside it, NAME.q42 for NAME.p64)",
+         &settings.companion, 0, 0, NULL, NULL},
         {OPTION_FLAG, "explain", 0, NULL, "Q42 volumes: name the quin that keeps it from being published",
          &settings.explain, 0, 0, NULL, NULL},
         {OPTION_FLAG, "check-all", 0, NULL, "Q42: make all checks of verify first", &settings.check_all, 0, 0, NULL,
@@ -82,10 +85,10 @@ static json_t *describe_value(const gguf_kv *kv) {
     return gguf_kv_array(kv, &array) ? describe_array(&array) : json_null();
 }
 
-static json_t *describe_gguf(const model *m) {
+static json_t *describe_keys(const gguf_file *file) {
     json_t *keys = json_object();
-    for (uint64_t i = 0; i < m->gguf.n_kv; i++) {
-        const gguf_kv *kv = &m->gguf.kvs[i];
+    for (uint64_t i = 0; i < file->n_kv; i++) {
+        const gguf_kv *kv = &file->kvs[i];
         json_t *value = describe_value(kv);
         char name[256]; /* longer keys than this are nobody's; they are shown cut */
         snprintf(name, sizeof name, "%.*s", (int)(kv->key.size < sizeof name ? kv->key.size : sizeof name - 1),
@@ -94,8 +97,12 @@ static json_t *describe_gguf(const model *m) {
             json_object_set_new(keys, "(a key that is no UTF-8)", json_null());
         }
     }
+    return keys;
+}
+
+static json_t *describe_gguf(const model *m) {
     return json_pack("{s:i, s:i, s:I, s:o}", "version", (int)m->gguf.version, "alignment", (int)m->gguf.alignment,
-                     "data_at", (json_int_t)m->gguf.data_at, "keys", keys);
+                     "data_at", (json_int_t)m->gguf.data_at, "keys", describe_keys(&m->gguf));
 }
 
 static json_t *describe_p64(const model *m) {
@@ -121,6 +128,41 @@ static json_t *describe_p64(const model *m) {
                                                    (int)t->bos, "eos", (int)t->eos, "add_bos", t->add_bos, "pre",
                                                    command_json_text(t->pre.data, t->pre.size)));
     return object;
+}
+
+static void on_note(void *ctx, const fmt_diag *note) {
+    (void)ctx;
+    log_line(QN_LOG_INFO, "note: byte %" PRIu64 ": %s (rule %s)", note->offset, note->text, note->rule);
+}
+
+/* What stands beside the container, and whether it is its own: a companion that is refused is shown with the reason. */
+static void describe_companion(const model *m, json_t *head) {
+    const companion_options options = {.path = settings.companion,
+                                       .mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
+                                       .note = on_note};
+    error_context err = {0};
+    companion c;
+    json_t *object = json_object();
+    const qn_status status = companion_open(m->file.path, &m->p64, &options, &c, &err);
+    json_object_set_new(object, "state", json_string(status < 0 ? "refused" : companion_state_name(c.state)));
+    if (status < 0) {
+        json_object_set_new(object, "reason", command_json_text(error_text(&err), strlen(error_text(&err))));
+    }
+    if (c.file.path != NULL) {
+        json_object_set_new(object, "file", command_json_text(c.file.path, strlen(c.file.path)));
+        json_object_set_new(object, "bytes", json_integer((json_int_t)c.file.span.size));
+        json_object_set_new(object, "statements", json_integer((json_int_t)c.n_statements));
+    }
+    json_object_set_new(head, "companion", object);
+    if (c.state == COMPANION_BOUND) {
+        json_object_set_new(object, "source_format", json_string(c.source_format));
+        json_object_set_new(object, "source_sha256", json_string(c.source_sha256));
+        json_object_set_new(object, "container_sha256", json_string(c.p64_sha256));
+        json_object_set_new(object, "rope_type", json_string(c.rope_type));
+        json_object_set_new(object, "dims_order", json_string(c.dims_order));
+        json_object_set_new(head, "keys", describe_keys(&c.image.file));
+    }
+    companion_close(&c);
 }
 
 static json_t *describe_tensor(const model_tensor *t) {
@@ -186,6 +228,9 @@ static int print_model(command_context *c, model *m) {
                              (json_int_t)m->n_tensors, "weight_bytes", (json_int_t)m->weight_bytes);
     json_object_update(head, object);
     json_decref(object);
+    if (m->format == MODEL_P64) {
+        describe_companion(m, head);
+    }
     if (c->json || settings.show_tensors) {
         json_object_set_new(head, "tensor_list", describe_tensors(m));
     }
@@ -195,11 +240,6 @@ static int print_model(command_context *c, model *m) {
     const bool is_written = print_object(head, "");
     json_decref(head);
     return is_written ? EXIT_DONE : EXIT_IO;
-}
-
-static void on_note(void *ctx, const fmt_diag *note) {
-    (void)ctx;
-    log_line(QN_LOG_INFO, "note: byte %" PRIu64 ": %s (rule %s)", note->offset, note->text, note->rule);
 }
 
 static int inspect_model_file(command_context *c) {

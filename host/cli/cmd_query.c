@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/text_output.h"
 #include "cli/volume_options.h"
 #include "graph/query_explain.h"
 #include "graph/query_output.h"
@@ -118,18 +119,14 @@ static query_format choose_format(const command_context *c, const query_text *qu
     return query->n_patterns == 1 && settings.select == NULL ? QUERY_NQUADS : QUERY_JSON_LINES;
 }
 
-static bool write_output(void *ctx, const char *text, size_t size) {
-    (void)ctx;
-    return command_write(text, size);
-}
-
-static qn_status choose_output(command_context *c, const query_text *query, query_output_options *out) {
+static qn_status choose_output(command_context *c, const query_text *query, text_output *written, query_output_options *out) {
     *out = (query_output_options){.format = choose_format(c, query),
                                   .is_distinct = settings.distinct,
                                   .has_limit = settings.has_limit || settings.exists,
                                   .limit = settings.exists ? 1 : settings.limit,
                                   .offset = settings.offset,
-                                  .write = write_output};
+                                  .write = text_output_write,
+                                  .write_ctx = written};
     if (settings.count && settings.exists) {
         return FAIL(&c->err, QN_BAD_INPUT, "--count and --exists are two questions; ask one");
     }
@@ -152,6 +149,7 @@ typedef struct query_state {
     graph_volume *volume;
     block_cache *cache;
     query_output *output;
+    text_output written;
 } query_state;
 
 static qn_status prepare(command_context *c, query_state *q) {
@@ -216,7 +214,7 @@ static void tell_plan(void *ctx, const char *line) {
 static int finish(command_context *c, query_state *q, qn_status status) {
     char note[320];
     if (status < 0) {
-        return command_fail(c);
+        return q->written.is_broken ? EXIT_IO : command_fail(c);
     }
     const int exit_status = print_end(c, q);
     if (settings.explain && !c->json) {
@@ -240,7 +238,7 @@ static int run(command_context *c) {
         return command_fail(c);
     }
     int exit_status = EXIT_USAGE;
-    if (parse(c, &q->query) < 0 || choose_output(c, &q->query, &q->options) < 0) {
+    if (parse(c, &q->query) < 0 || choose_output(c, &q->query, &q->written, &q->options) < 0) {
         command_fail(c);
     } else {
         exit_status = finish(c, q, answer(c, q));

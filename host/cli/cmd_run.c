@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/text_buffer.h"
@@ -139,7 +138,7 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
 }
 
 static double choose_deadline(void) {
-    return settings.has_deadline ? settings.deadline : isatty(STDOUT_FILENO) ? 0.0 : DEFAULT_DEADLINE;
+    return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
 static int generate(command_context *c, engine *e, const prompt_input *input) {

@@ -7,7 +7,7 @@
 #include "cli/prompt_input.h"
 
 static struct {
-    const char *text, *file, *assume;
+    const char *text, *file, *companion, *assume;
     bool no_bos, is_special, show_pieces;
 } settings;
 
@@ -19,6 +19,8 @@ static const option *tokenize_options(void) {
         {OPTION_FLAG, "no-bos", 0, NULL, "do not put the BOS token first", &settings.no_bos, 0, 0, NULL, NULL},
         {OPTION_FLAG, "special", 0, NULL, "the text may spell control tokens", &settings.is_special, 0, 0, NULL, NULL},
         {OPTION_FLAG, "pieces", 0, NULL, "one line a token: id and bytes", &settings.show_pieces, 0, 0, NULL, NULL},
+        {OPTION_STRING, "companion", 0, "FILE", "companion volume of a P64 (default: beside it, NAME.q42 for NAME.p64)",
+         &settings.companion, 0, 0, NULL, NULL},
         {OPTION_STRING, "assume", 0, "ARCH", "read a P64 without companion volume as this architecture (llama)",
          &settings.assume, 0, 0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
@@ -77,6 +79,7 @@ static int encode(command_context *c, const model *m) {
 
 static int run(command_context *c) {
     const model_options options = {.vocabulary_only = true,
+                                   .companion = settings.companion,
                                    .assume = settings.assume != NULL ? settings.assume : "llama"};
     model *m = NULL;
     if (c->args.n_items != 1 || (settings.text != NULL) == (settings.file != NULL)) {

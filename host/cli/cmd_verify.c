@@ -12,8 +12,8 @@
 #define LEAST_MEMORY (UINT64_C(1) << 20)
 
 static struct {
+    const char *level, *memory, *companion;
     bool strict, no_weight_check, check_all, is_flat;
-    const char *level, *memory;
 } settings = {.level = "full"};
 
 static const option *verify_options(void) {
@@ -26,6 +26,8 @@ static const option *verify_options(void) {
          &settings.memory, 0, 0, NULL, NULL},
         {OPTION_FLAG, "flat", 0, NULL, "a file without any mark is bare quins of 48 bytes", &settings.is_flat, 0, 0,
          NULL, NULL},
+        {OPTION_STRING, "companion", 0, "FILE", "companion volume of a P64 (default: beside it, NAME.q42 for NAME.p64)",
+         &settings.companion, 0, 0, NULL, NULL},
         {OPTION_FLAG, "no-weight-check", 0, NULL, "do not look for NaN and infinity in the weights",
          &settings.no_weight_check, 0, 0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
@@ -61,6 +63,7 @@ static int print_verdict(command_context *c, const char *path, const verify_repo
         json_object_set_new(object, "message", command_json_text(message, strlen(message)));
         json_object_set(object, "notes", notes);
         json_object_set_new(object, "tensors", json_integer((json_int_t)report->n_tensors));
+        json_object_set_new(object, "companion", json_string(companion_state_name(report->companion)));
         json_object_set_new(object, "bytes", json_integer((json_int_t)report->bytes));
         json_object_set_new(object, "seconds", json_real(report->seconds));
         const int printed = command_print_json(c, object);
@@ -70,8 +73,9 @@ static int print_verdict(command_context *c, const char *path, const verify_repo
         return command_fail(c);
     }
     char line[512];
-    const int n = snprintf(line, sizeof line, "%.300s: ok: %s, %llu tensors, %llu bytes, %.2f GB/s\n", path,
-                           report->format, (unsigned long long)report->n_tensors, (unsigned long long)report->bytes,
+    const int n = snprintf(line, sizeof line, "%.300s: ok: %s%s, %llu tensors, %llu bytes, %.2f GB/s\n", path,
+                           report->format, report->companion == COMPANION_BOUND ? " with its companion" : "",
+                           (unsigned long long)report->n_tensors, (unsigned long long)report->bytes,
                            report->seconds > 0 ? (double)report->bytes / report->seconds * 1e-9 : 0.0);
     return command_write(line, (size_t)n) ? EXIT_DONE : EXIT_IO;
 }
@@ -91,6 +95,7 @@ static int verify_model_file(command_context *c, note_list *notes) {
     command_progress progress;
     const verify_options_set options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
                                         .check_values = !settings.no_weight_check,
+                                        .companion = settings.companion,
                                         .note = on_note,
                                         .note_ctx = notes,
                                         .progress = command_show_progress,

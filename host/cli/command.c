@@ -4,13 +4,16 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/words.h"
 #include "common/utf8.h"
 
 #define MAX_THREADS 256
@@ -19,7 +22,7 @@
 static command_context *volatile signal_context; /* the one context whose cancel flag signals set */
 
 static const option *make_common_options(command_context *c) {
-    static option table[10];
+    static option table[13];
     const option filled[] = {
         {OPTION_FLAG, "json", 0, NULL, "one JSON object on standard output, nothing else there", &c->json, 0, 0, NULL,
          NULL},
@@ -34,6 +37,12 @@ static const option *make_common_options(command_context *c) {
          NULL, NULL},
         {OPTION_LIST, "plugin", 0, "FILE", "also offer this plugin file", &c->plugin_files, 0, 0, NULL, NULL},
         {OPTION_LIST, "plugin-dir", 0, "DIR", "also look for plugins in this folder", &c->plugin_dirs, 0, 0, NULL,
+         NULL},
+        {OPTION_FLOAT, "probe-timeout", 0, "S", "seconds that a plugin has to answer a probe (default: 2 to 30, by its kind)",
+         &c->probe_timeout, 0.01, 3600, NULL, NULL},
+        {OPTION_FLAG, "no-probe-speed", 0, NULL, "do not time devices; auto then goes by their class", &c->no_probe_speed, 0,
+         0, NULL, NULL},
+        {OPTION_FLAG, "verify-backend", 0, NULL, "probe again, whatever is remembered", &c->verify_backend, 0, 0, NULL,
          NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     memcpy(table, filled, sizeof filled);
@@ -53,6 +62,34 @@ static const char *find_config_option(int argc, char *const *argv) {
     return NULL;
 }
 
+#define VARIABLE_PREFIX "QUOIN_"
+
+/* Every variable of this program without its prefix, for those who misspell one. */
+static const char *const variable_names[] = {"BACKEND",  "BACKENDS_DISABLE", "CHECK_CONTRACT",
+                                             "CPU_MASK", "PLUGIN_DIR",       "PLUGIN_DIR_ADD"};
+
+static const char *next_variable(void *ctx) {
+    size_t *at = ctx;
+    return *at < sizeof variable_names / sizeof variable_names[0] ? variable_names[(*at)++] : NULL;
+}
+
+/* Variables of other programs may begin like ours, so that only what looks like a typing error is spoken of. */
+static void warn_of_variables(void) {
+    for (char **e = environ; e != NULL && *e != NULL; e++) {
+        char name[64];
+        size_t at = 0;
+        const size_t length = strcspn(*e, "="), prefix = strlen(VARIABLE_PREFIX);
+        if (length <= prefix || length - prefix >= sizeof name || strncmp(*e, VARIABLE_PREFIX, prefix) != 0) {
+            continue;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(length - prefix), *e + prefix);
+        const char *nearest = words_find_nearest(name, next_variable, &at);
+        if (nearest != NULL && strcmp(nearest, name) != 0) {
+            log_line(QN_LOG_WARN, VARIABLE_PREFIX "%s is no variable of quoin; did you mean " VARIABLE_PREFIX "%s?", name, nearest);
+        }
+    }
+}
+
 static bool is_own_section(const char *section, const char *command_name) {
     return strcmp(section, "common") == 0 || strcmp(section, command_name) == 0;
 }
@@ -66,6 +103,28 @@ static bool is_known_section(const char *section) {
     return strcmp(section, "common") == 0 || strncmp(section, BACKEND_SECTION, strlen(BACKEND_SECTION)) == 0;
 }
 
+static const char *next_section(void *ctx) {
+    size_t *at = ctx;
+    const size_t i = (*at)++;
+    return i == 0 ? "common" : i > 1 && commands[i - 2] == NULL ? NULL : i == 1 ? "backend cpu" : commands[i - 2]->name;
+}
+
+static qn_status refuse_section(command_context *c, const char *where, const char *section) {
+    size_t at = 0;
+    const char *nearest = words_find_nearest(section, next_section, &at);
+    return FAIL(&c->err, QN_BAD_INPUT, "%sunknown section [%s]; %s%s%ssections are [common], [backend NAME] and one per command",
+                where, section, nearest != NULL ? "did you mean [" : "", nearest != NULL ? nearest : "",
+                nearest != NULL ? "]? " : "");
+}
+
+static qn_status refuse_key(command_context *c, const char *where, const config_entry *entry, const option *const *tables,
+                            uint32_t n_tables) {
+    const char *nearest = options_find_nearest(tables, n_tables, entry->key);
+    return FAIL(&c->err, QN_BAD_INPUT, "%sunknown key %s in [%s]; %s%s%skeys are the long options without dashes", where, entry->key,
+                entry->section, nearest != NULL ? "did you mean " : "", nearest != NULL ? nearest : "",
+                nearest != NULL ? "? " : "");
+}
+
 static qn_status apply_config(command_context *c, const command *which, const option *const *tables,
                               uint32_t n_tables) {
     for (uint32_t i = 0; i < c->settings.n_entries; i++) {
@@ -73,9 +132,7 @@ static qn_status apply_config(command_context *c, const command *which, const op
         char where[512];
         snprintf(where, sizeof where, "%.400s: line %u: ", c->settings.path, entry->line);
         if (!is_known_section(entry->section)) {
-            return FAIL(&c->err, QN_BAD_INPUT,
-                        "%sunknown section [%s]; sections are [common], [backend NAME] and one per command", where,
-                        entry->section);
+            return refuse_section(c, where, entry->section);
         }
         if (!is_own_section(entry->section, which->name)) {
             continue;
@@ -83,8 +140,7 @@ static qn_status apply_config(command_context *c, const command *which, const op
         const uint32_t first = strcmp(entry->section, "common") == 0 ? n_tables - 1 : 0;
         const option *o = options_find(tables + first, n_tables - first, entry->key, strlen(entry->key));
         if (o == NULL) {
-            return FAIL(&c->err, QN_BAD_INPUT, "%sunknown key %s in [%s]; keys are the long options without dashes",
-                        where, entry->key, entry->section);
+            return refuse_key(c, where, entry, tables + first, n_tables - first);
         }
         QN_TRY(option_set(o, entry->value, where, &c->err), &c->err, "reading %s", c->settings.path);
     }
@@ -102,6 +158,7 @@ qn_status command_parse(command_context *c, const command *which, int argc, char
     }
     QN_TRY(options_parse(tables, n_tables, argc, argv, &c->args, &c->err), &c->err, "reading the command line");
     log_set_level(c->quiet ? QN_LOG_ERROR : c->verbose ? QN_LOG_DEBUG : QN_LOG_INFO);
+    warn_of_variables();
     if (c->help) {
         printf("usage: quoin %s %s\n%s.\n\noptions:\n", which->name, which->synopsis, which->summary);
         options_print_help(tables[0]);
@@ -120,6 +177,9 @@ qn_status command_start_team(command_context *c) {
     QN_TRY(team_create(c->threads > 0 ? c->threads : c->machine.n_workers, &c->workers, &c->err), &c->err,
            "starting threads");
     host_services_init(&c->services, &c->machine, c->workers);
+    const char *check = getenv("QUOIN_CHECK_CONTRACT");
+    c->services.is_guarded = true;
+    c->services.checks_contract = check != NULL && check[0] != '\0' && strcmp(check, "0") != 0;
     return QN_OK;
 }
 
@@ -137,12 +197,67 @@ static backend_default *list_configured_options(const config *settings, uint32_t
     return list;
 }
 
-qn_status command_choose_backend(command_context *c) {
+/* True while standard output takes what it is given; the first failure is told, once. */
+static bool check_output(bool is_written) {
+    static bool is_broken;
+    if (!is_written && !is_broken) {
+        is_broken = true;
+        log_line(QN_LOG_ERROR, "standard output: %s", strerror(errno));
+    }
+    return !is_broken;
+}
+
+static FILE *private_output; /* null: stdout still is the output */
+
+static FILE *get_output(void) {
+    return private_output != NULL ? private_output : stdout;
+}
+
+/* Leaves everything as it is when there is no descriptor left. */
+static void protect_output(void) {
+    const int copy = private_output == NULL && fflush(stdout) == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+    private_output = copy >= 0 ? fdopen(copy, "w") : private_output;
+    if (copy >= 0 && private_output == NULL) {
+        close(copy);
+    } else if (copy >= 0) {
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    }
+}
+
+bool command_output_is_terminal(void) {
+    return isatty(fileno(get_output())) != 0;
+}
+
+bool command_write(const char *text, size_t size) {
+    return check_output(fwrite(text, 1, size, get_output()) == size && fflush(get_output()) == 0);
+}
+
+bool command_close_output(void) {
+    return check_output(fflush(get_output()) == 0 && !ferror(get_output()));
+}
+
+qn_status command_find_backends(command_context *c) {
+    const registry_options where = {.plugin_files = c->plugin_files.items,
+                                    .n_plugin_files = c->plugin_files.n_items,
+                                    .plugin_dirs = c->plugin_dirs.items,
+                                    .n_plugin_dirs = c->plugin_dirs.n_items};
     QN_TRY(command_start_team(c), &c->err, "starting");
-    const registry_options where = {c->plugin_files.items, c->plugin_files.n_items, c->plugin_dirs.items,
-                                    c->plugin_dirs.n_items};
+    protect_output();
     registry_discover(&where, &c->backends);
-    backend_request request = {.text = c->backend_request};
+    return QN_OK;
+}
+
+qn_status command_choose_backend(command_context *c, const char *layers_on, backend_measure_fn *measure,
+                                 backend_accept_fn *accept, void *ctx) {
+    QN_TRY(command_find_backends(c), &c->err, "starting");
+    backend_request request = {.text = c->backend_request,
+                               .layers_on = layers_on,
+                               .probe_timeout = c->probe_timeout,
+                               .is_renewing = c->verify_backend,
+                               .is_unmeasured = c->no_probe_speed,
+                               .measure = measure,
+                               .accept = accept,
+                               .ctx = ctx};
     backend_default *defaults = list_configured_options(&c->settings, &request.n_defaults);
     if (defaults == NULL) {
         return FAIL(&c->err, QN_NO_HOST_MEM, "out of memory");
@@ -193,24 +308,6 @@ int command_fail(command_context *c) {
     }
     log_error(&c->err);
     return status;
-}
-
-/* True while standard output takes what it is given; the first failure is told, once. */
-static bool check_output(bool is_written) {
-    static bool is_broken;
-    if (!is_written && !is_broken) {
-        is_broken = true;
-        log_line(QN_LOG_ERROR, "standard output: %s", strerror(errno));
-    }
-    return !is_broken;
-}
-
-bool command_write(const char *text, size_t size) {
-    return check_output(fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0);
-}
-
-bool command_close_output(void) {
-    return check_output(fflush(stdout) == 0 && !ferror(stdout));
 }
 
 int command_print_json(command_context *c, json_t *object) {

@@ -43,6 +43,8 @@ typedef struct command_context {
     uint32_t threads;            /* 0 = as many as this process may use */
     const char *backend_request; /* null = auto */
     option_list plugin_files, plugin_dirs;
+    double probe_timeout;        /* seconds; 0 = the usual */
+    bool no_probe_speed, verify_backend;
 
     arguments args;
     error_context err;
@@ -74,8 +76,17 @@ void command_finish(command_context *c);
 
 /* Threads, machine facts and services. */
 qn_status command_start_team(command_context *c);
-/* Finds the plugins and opens the backend that was asked for. Implies command_start_team. */
-qn_status command_choose_backend(command_context *c);
+/* Finds the plugins. Implies command_start_team. From now on descriptor 1 is standard error, and what this program prints goes
+ * through a descriptor that plugins do not know: a driver's banner cannot get into the output. */
+qn_status command_find_backends(command_context *c);
+/* Finds the plugins and opens the backend that was asked for. layers_on, measure and accept as in
+ * backend_request; all may be null. */
+qn_status command_choose_backend(command_context *c, const char *layers_on, backend_measure_fn *measure,
+                                 backend_accept_fn *accept, void *ctx);
+
+/* True when --backend asks for help on a backend; command_backend_help prints it and returns the exit status. */
+bool command_wants_backend_help(const command_context *c);
+int command_backend_help(command_context *c);
 
 /* Prints the error (as JSON when asked for) and returns the exit status that belongs to it. */
 int command_fail(command_context *c);
@@ -87,8 +98,14 @@ int command_print_json(command_context *c, json_t *object);
 /* Writes to standard output; false when it is closed or full, which is told on standard error the first time. */
 bool command_write(const char *text, size_t size);
 
+/* Does standard output go to a terminal? Asked of this, because descriptor 1 is no longer it once a plugin may be loaded. */
+bool command_output_is_terminal(void);
+
 /* At the very end: false when anything that was printed did not arrive. */
 bool command_close_output(void);
+
+/* [{key, default, choices, help}] of a backend that was loaded. */
+json_t *command_options_json(const qn_query_out *facts);
 
 /* JSON string of bytes that may be no UTF-8: malformed ones become U+FFFD. */
 json_t *command_json_text(const char *text, size_t size);
@@ -107,8 +124,8 @@ void command_catch_signals(command_context *c);
 
 const char *command_version_text(void);
 
-extern const command command_convert, command_verify, command_inspect, command_run, command_chat, command_tokenize,
+extern const command command_convert, command_ingest, command_verify, command_inspect, command_run, command_chat, command_tokenize,
     command_backends, command_bench, command_query, command_export, command_stats, command_diff, command_compact,
-    command_migrate, command_publish, command_journal, command_vault;
+    command_migrate, command_publish, command_journal, command_vault, command_merge;
 
 #endif

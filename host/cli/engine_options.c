@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "decode/workload.h"
 
 #define DEFAULT_CTX 4096u
 #define MAX_CTX (1u << 24)
@@ -22,6 +23,8 @@ void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
         {OPTION_STRING, "numeric", 0, "CLASS", "auto, f32acc (exact products) or act8 (8-bit activations)", &e->numeric,
          0, 0, "auto|f32acc|act8", NULL},
         {OPTION_STRING, "kv", 0, "TYPE", "KV cache: auto, f16, bf16 or f32", &e->kv, 0, 0, "auto|f16|bf16|f32", NULL},
+        {OPTION_STRING, "companion", 0, "FILE", "companion volume of a P64 (default: beside it, NAME.q42 for NAME.p64)",
+         &e->companion, 0, 0, NULL, NULL},
         {OPTION_STRING, "assume", 0, "ARCH", "run a P64 without companion volume as this architecture (llama)",
          &e->assume, 0, 0, NULL, NULL},
         {OPTION_FLAG, "strict", 0, NULL, "accept only the letter of the standards", &e->strict, 0, 0, NULL, NULL},
@@ -29,7 +32,9 @@ void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
          &e->no_weight_check, 0, 0, NULL, NULL},
         {OPTION_STRING, "integrity", 0, "MODE", "full: all checksums at load; lazy: before the first use of each blob",
          &e->integrity, 0, 0, "full|lazy", NULL},
-        {OPTION_UINT, "chunk", 0, "N", "tokens of one prefill step (default 512)", &e->chunk, 1, 65536, NULL, NULL}};
+        {OPTION_UINT, "chunk", 0, "N", "tokens of one prefill step (default 512)", &e->chunk, 1, 65536, NULL, NULL},
+        {OPTION_STRING, "layers-on", 0, "SPEC=N", "the first N layers on this backend, the rest on --backend or cpu",
+         &e->layers_on, 0, 0, NULL, NULL}};
     memcpy(rows, filled, sizeof filled);
 }
 
@@ -39,10 +44,10 @@ static void print_note(void *ctx, const fmt_diag *note) {
              note->rule);
 }
 
-static uint32_t choose_ctx(const model *m, uint32_t asked) {
+static uint32_t choose_ctx(const model *m, uint32_t asked, bool is_told) {
     const uint32_t trained = m->hparams.n_ctx_train;
     if (asked > 0) {
-        if (trained > 0 && asked > trained) {
+        if (is_told && trained > 0 && asked > trained) {
             log_line(QN_LOG_WARN, "--ctx %u is more than the %u positions that the model was trained for", asked,
                      trained);
         }
@@ -51,9 +56,9 @@ static uint32_t choose_ctx(const model *m, uint32_t asked) {
     return trained > 0 && trained < DEFAULT_CTX ? trained : DEFAULT_CTX;
 }
 
-static plan_options make_plan_options(const model *m, const engine_options *e) {
+static plan_options make_plan_options(const model *m, const engine_options *e, bool is_told) {
     const bool is_exact = strcmp(e->numeric, "f32acc") == 0;
-    plan_options p = {.n_ctx = choose_ctx(m, e->n_ctx), .max_chunk = e->chunk, .max_outputs = e->max_outputs};
+    plan_options p = {.n_ctx = choose_ctx(m, e->n_ctx, is_told), .max_chunk = e->chunk, .max_outputs = e->max_outputs};
     p.numeric = is_exact ? QN_NUMERIC_F32ACC : strcmp(e->numeric, "act8") == 0 ? QN_NUMERIC_ACT8 : 0;
     /* Whoever asks for exact products does not want them rounded on the way through the cache. */
     const bool wants_f32 = strcmp(e->kv, "f32") == 0 || (is_exact && strcmp(e->kv, "auto") == 0);
@@ -97,30 +102,53 @@ static qn_status open_model(command_context *c, const char *path, const engine_o
                                     .skip_weight_check = options->no_weight_check,
                                     .progress = command_show_progress,
                                     .progress_ctx = progress,
+                                    .companion = options->companion,
                                     .assume = options->assume,
                                     .note = print_note,
                                     .note_ctx = (void *)(uintptr_t)path};
     return model_open(path, &settings, c->workers, out, &c->err);
 }
 
+/* What the two callbacks of the choice need. */
+typedef struct opening {
+    command_context *c;
+    const engine_options *options;
+    command_progress *progress;
+    engine *e;
+} opening;
+
+static qn_status measure_model(void *ctx, workload *out, error_context *err) {
+    const opening *o = ctx;
+    const plan_options settings = make_plan_options(o->e->m, o->options, false);
+    const decoder_options build = {.state_format = settings.state_format, .n_ctx = settings.n_ctx};
+    return workload_measure(o->e->m, &build, out, err);
+}
+
+/* A backend is chosen when it can hold the model. */
+static qn_status prepare_model(void *ctx, const backend *on, error_context *err) {
+    const opening *o = ctx;
+    const bool is_lazy = strcmp(o->options->integrity, "lazy") == 0;
+    plan_options settings = make_plan_options(o->e->m, o->options, true);
+    settings.check_with = is_lazy ? o->c->workers : NULL;
+    settings.check_values = !o->options->no_weight_check;
+    settings.progress = command_show_progress;
+    settings.progress_ctx = o->progress;
+    settings.on_memory = print_memory;
+    QN_TRY(plan_create(o->e->m, on, &settings, &o->e->p, err), err, "preparing the model for backend %s", on->spec.name);
+    const qn_status status = session_create(o->e->p, &o->e->s, err);
+    if (status < 0) { /* the backend is closed next, and nothing of it may be left */
+        plan_destroy(o->e->p);
+        o->e->p = NULL;
+    }
+    return status;
+}
+
 static qn_status open_parts(command_context *c, const char *path, const engine_options *options,
                             command_progress *progress, engine *e) {
-    const bool is_lazy = strcmp(options->integrity, "lazy") == 0;
+    opening o = {c, options, progress, e};
     QN_TRY(command_start_team(c), &c->err, "starting");
     QN_TRY(open_model(c, path, options, progress, &e->m), &c->err, "opening the model");
-    QN_TRY(command_choose_backend(c), &c->err, "choosing a backend");
-    plan_options plan_settings = make_plan_options(e->m, options);
-    plan_settings.check_with = is_lazy ? c->workers : NULL;
-    plan_settings.check_values = !options->no_weight_check;
-    plan_settings.progress = command_show_progress;
-    plan_settings.progress_ctx = progress;
-    plan_settings.on_memory = print_memory;
-    c->is_with_backend = true; /* decoder_build fails with BAD_FILE, which stays the file's fault */
-    QN_TRY(plan_create(e->m, &c->on, &plan_settings, &e->p, &c->err), &c->err, "preparing the model for backend %s",
-           c->on.spec.name);
-    QN_TRY(session_create(e->p, &e->s, &c->err), &c->err, "making a session");
-    c->is_with_backend = false;
-    return QN_OK;
+    return command_choose_backend(c, options->layers_on, measure_model, prepare_model, &o);
 }
 
 qn_status engine_open(command_context *c, const char *path, const engine_options *options, engine *out) {

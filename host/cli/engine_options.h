@@ -16,13 +16,14 @@ typedef struct engine_options {
     uint32_t max_outputs;    /* rows of logits of one step; 0 = 1 */
     const char *numeric;     /* "auto", "f32acc", "act8" */
     const char *kv;          /* "auto", "f16", "bf16", "f32" */
-    const char *assume;
+    const char *companion, *assume;
     bool strict, no_weight_check;
     const char *integrity;   /* "full", "lazy" */
+    const char *layers_on;   /* "NAME[:DEVICE]=N", or null */
 } engine_options;
 
 /* The option table of these settings, filled with their defaults. */
-#define ENGINE_OPTION_ROWS 8
+#define ENGINE_OPTION_ROWS 9
 void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]);
 
 typedef struct engine {

@@ -5,16 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/crash_report.h"
+#include "backends/probe.h"
+#include "backends/probe_child.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/words.h"
 #include "cli/command.h"
 #include "common/crc32c.h"
 
-const command *const commands[] = {&command_convert,  &command_verify,   &command_inspect, &command_run, &command_chat,
+const command *const commands[] = {&command_convert,  &command_ingest, &command_verify,   &command_inspect, &command_run, &command_chat,
                                    &command_tokenize, &command_backends, &command_bench,
                                    &command_query, &command_export, &command_stats, &command_diff,
-                                   &command_publish, &command_vault, NULL};
+                                   &command_merge,
+                                   &command_compact, &command_migrate, &command_publish, &command_journal, &command_vault, NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;
@@ -28,7 +32,7 @@ static int print_usage(void) {
     }
     printf("\nquoin COMMAND --help explains a command; quoin --version tells build and ABI.\n\n"
            "example:\n  quoin convert smollm2.gguf -o smollm2.p64 && quoin verify smollm2.p64\n"
-           "  quoin run smollm2.p64 --assume llama --prompt 'The tide comes in' -n 64\n");
+           "  quoin run smollm2.p64 --prompt 'The tide comes in' -n 64\n");
     return EXIT_DONE;
 }
 
@@ -71,7 +75,9 @@ static int run_command(const command *which, int argc, char *const *argv) {
         command_fail(&context);
         log_line(QN_LOG_INFO, "usage: quoin %s %s", which->name, which->synopsis);
     } else {
-        status = context.help ? EXIT_DONE : which->run(&context);
+        status = context.help                              ? EXIT_DONE
+                 : command_wants_backend_help(&context) ? command_backend_help(&context)
+                                                        : which->run(&context);
     }
     command_finish(&context);
     return status;
@@ -96,6 +102,9 @@ static int dispatch(int argc, char **argv) {
     if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
         return print_version();
     }
+    if (strcmp(name, PROBE_COMMAND) == 0) {
+        return probe_child_run(argc - 2, argv + 2);
+    }
     for (size_t i = 0; commands[i] != NULL; i++) {
         if (strcmp(commands[i]->name, name) == 0) {
             return run_command(commands[i], argc - 2, argv + 2);
@@ -106,6 +115,8 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     occupy_standard_descriptors();
+    crash_report_install();
+    probe_use_own_program();
     signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */
     const int status = dispatch(argc, argv);
     return command_close_output() ? status : EXIT_IO;

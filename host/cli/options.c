@@ -38,6 +38,11 @@ const option *options_find(const option *const *tables, uint32_t n_tables, const
     return NULL;
 }
 
+const char *options_find_nearest(const option *const *tables, uint32_t n_tables, const char *name) {
+    name_walk walk = {.tables = tables, .n_tables = n_tables};
+    return words_find_nearest(name, next_name, &walk);
+}
+
 static const option *find_letter(const option *const *tables, uint32_t n_tables, char letter) {
     for (uint32_t t = 0; t < n_tables; t++) {
         for (const option *o = tables[t]; o->kind != OPTION_END; o++) {
@@ -130,10 +135,9 @@ qn_status option_set(const option *o, const char *value, const char *where, erro
 
 static qn_status refuse_unknown(const option *const *tables, uint32_t n_tables, const char *text, error_context *err) {
     char word[MAX_WORD + 1];
-    name_walk walk = {.tables = tables, .n_tables = n_tables};
     const char *name = text + strspn(text, "-");
     snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "="), name);
-    const char *nearest = words_find_nearest(word, next_name, &walk);
+    const char *nearest = options_find_nearest(tables, n_tables, word);
     return nearest != NULL ? FAIL(err, QN_BAD_INPUT, "unknown option %s; did you mean --%s?", text, nearest)
                            : FAIL(err, QN_BAD_INPUT, "unknown option %s; --help lists the options", text);
 }

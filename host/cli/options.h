@@ -53,6 +53,9 @@ qn_status option_set(const option *o, const char *value, const char *where, erro
 /* The option with this long name, or null. */
 const option *options_find(const option *const *tables, uint32_t n_tables, const char *name, size_t length);
 
+/* The long name that is nearest to what was typed, or null when none is near. */
+const char *options_find_nearest(const option *const *tables, uint32_t n_tables, const char *name);
+
 /* Prints the table as help lines to standard output. */
 void options_print_help(const option *table);
 

@@ -97,7 +97,8 @@ static bool write_zstd(text_output *o, const char *text, size_t size, bool is_en
 bool text_output_write(void *output, const char *text, size_t size, error_context *err) {
     text_output *o = output;
     if (o->path == NULL) {
-        return command_write(text, size) || FAIL(err, QN_IO, "standard output cannot be written") == QN_OK;
+        o->is_broken = !command_write(text, size);
+        return !o->is_broken || FAIL(err, QN_IO, "standard output cannot be written") == QN_OK;
     }
     return o->gzip != NULL   ? write_gzip(o, text, size, false, err)
            : o->zstd != NULL ? write_zstd(o, text, size, false, err)

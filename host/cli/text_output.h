@@ -19,6 +19,7 @@ typedef struct text_output {
     struct z_stream_s *gzip; /* null unless the name says so */
     struct ZSTD_CCtx_s *zstd;
     bool is_open;
+    bool is_broken;         /* standard output takes no more; command_write has told it */
 } text_output;
 
 /* `path` null or "-": standard output. */

@@ -7,7 +7,7 @@
 
 #define DEFAULT_MEMORY (UINT64_C(256) << 20)
 #define LEAST_MEMORY (UINT64_C(32) << 20)
-#define MOST_MEMORY (UINT64_C(1) << 50)
+#define MOST_BYTES (UINT64_C(1) << 50)
 
 term_convention volume_options_terms(const char *name) {
     for (term_convention terms = TERMS_SURFACE; name != NULL && terms <= TERMS_TOKEN; terms++) {
@@ -18,26 +18,28 @@ term_convention volume_options_terms(const char *name) {
     return TERMS_AUTO;
 }
 
-qn_status volume_options_memory(const char *text, uint64_t *out_bytes, error_context *err) {
-    *out_bytes = DEFAULT_MEMORY;
-    if (text == NULL) {
-        return QN_OK;
-    }
+qn_status volume_options_size(const char *name, const char *text, uint64_t least, uint64_t *out_bytes, error_context *err) {
     uint64_t value = 0;
     const char *at = text;
-    for (; *at >= '0' && *at <= '9' && value < MOST_MEMORY; at++) {
+    for (; *at >= '0' && *at <= '9' && value < MOST_BYTES; at++) {
         value = value * 10 + (uint64_t)(*at - '0');
     }
     const char *units = "KMG", *unit = *at != 0 && at > text ? strchr(units, *at) : NULL;
-    if (unit != NULL && value < MOST_MEMORY) {
+    if (unit != NULL && value < MOST_BYTES) {
         value <<= 10 * (unit - units + 1);
         at++;
     }
-    if (at == text || *at != 0 || value < LEAST_MEMORY || value > MOST_MEMORY) {
-        return FAIL(err, QN_BAD_INPUT, "--memory %s: must be a number of bytes, at least 32M; K, M or G may stand behind it", text);
+    if (at == text || *at != 0 || value < least || value > MOST_BYTES) {
+        return FAIL(err, QN_BAD_INPUT, "%s %s: must be a number of bytes, at least %lluK; K, M or G may stand behind it", name, text,
+                    (unsigned long long)least >> 10);
     }
     *out_bytes = value;
     return QN_OK;
+}
+
+qn_status volume_options_memory(const char *text, uint64_t *out_bytes, error_context *err) {
+    *out_bytes = DEFAULT_MEMORY;
+    return text != NULL ? volume_options_size("--memory", text, LEAST_MEMORY, out_bytes, err) : QN_OK;
 }
 
 const char *volume_options_folder(const char *target, char *room, size_t size) {

@@ -8,7 +8,10 @@
 /* "surface", "bare", "token"; anything else, and null, is found out from the volume. */
 term_convention volume_options_terms(const char *name);
 
-/* Bytes of a number with K, M or G behind it (1024 each); null: 256M. QN_BAD_INPUT for anything else and for less than 32M. */
+/* Bytes of a number with K, M or G behind it (1024 each). QN_BAD_INPUT, naming the option, for anything else and for less than `least`. */
+qn_status volume_options_size(const char *name, const char *text, uint64_t least, uint64_t *out_bytes, error_context *err);
+
+/* The same for --memory: 256M when it is null, at least 32M. */
 qn_status volume_options_memory(const char *text, uint64_t *out_bytes, error_context *err);
 
 /* Where temporary files go: beside `target`, or when that is null $TMPDIR, or /tmp. May use room[size]. */

@@ -7,6 +7,8 @@
 
 #include "base/atomic_file.h"
 #include "common/diag.h"
+#include "convert/key_image.h"
+#include "convert/pair.h"
 
 static const fmt_rule rule_memory = {"convert-memory", "", "work memory for the largest tensor is needed"};
 static const fmt_rule rule_source = {"convert-source", "", "the source must stay as it is while it is read"};
@@ -131,9 +133,55 @@ static fmt_status check_output(const convert_request *request, const convert_wei
     struct stat info;
     if (stat(request->output_path, &info) == 0 &&
         from->is_own_file(from->source.ctx, (uint64_t)info.st_dev, (uint64_t)info.st_ino)) {
-        return diag_refuse(diag, FMT_IO, &rule_same, (diag_place){0, FMT_NO_INDEX, 0, 0}, "the output is the source itself");
+        return diag_refuse(diag, FMT_IO, &rule_same, (diag_place){0, FMT_NO_INDEX, 0, 0},
+                           "the output is the source itself");
     }
     return FMT_OK;
+}
+
+/* The keys with the digest of their source, which takes a while when the source has to be read for it. */
+static fmt_status find_keys(const convert_request *request, const convert_weights *from, key_image *out_keys,
+                            fmt_diag *diag) {
+    const span_watch watch = {.progress = request->progress, .progress_ctx = request->ctx};
+    *out_keys = *request->keys;
+    const fmt_status status =
+        from->digest != NULL ? from->digest(from->source.ctx, watch, out_keys->source_sha256) : FMT_OK;
+    if (status == FMT_OK) {
+        return check_source(from, diag);
+    }
+    return status == FMT_CANCELLED
+               ? diag_refuse(diag, status, &rule_cancelled, (diag_place){0, FMT_NO_INDEX, 0, 0}, "stopped on request")
+               : diag_refuse(diag, status, &rule_memory, (diag_place){0, FMT_NO_INDEX, 0, 0},
+                             "libcrypto gives no SHA-256");
+}
+
+/* Into place, alone or with the companion. */
+static fmt_status commit(const convert_request *request, const convert_weights *from, const p64_plan *plan,
+                         atomic_file *file, convert_report *report, fmt_diag *diag) {
+    q42_write_report written = {0};
+    key_image keys;
+    if (request->companion_path == NULL || request->keys == NULL) {
+        return atomic_file_commit(file, diag);
+    }
+    fmt_status status = find_keys(request, from, &keys, diag);
+    if (status != FMT_OK) {
+        return status;
+    }
+    const pair_request pair = {.keys = &keys,
+                               .p64_path = request->output_path,
+                               .companion_path = request->companion_path,
+                               .metadata_crc = plan->metadata_crc,
+                               .form = request->options.form,
+                               .page_log2 = request->options.page_log2,
+                               .timestamp_ms = request->timestamp_ms,
+                               .is_forced = request->is_forced,
+                               .is_checked = request->is_checked,
+                               .progress = request->progress,
+                               .progress_ctx = request->ctx};
+    status = pair_commit(&pair, file, &written, diag);
+    report->companion_bytes = written.bytes;
+    report->companion_statements = written.n_quins;
+    return status;
 }
 
 /* Temporary file, container, check, rename. */
@@ -152,7 +200,7 @@ static fmt_status make_file(const convert_request *request, const convert_weight
         status = check_source(from, diag);
     }
     if (status == FMT_OK) {
-        status = atomic_file_commit(&file, diag);
+        status = commit(request, from, plan, &file, report, diag);
     }
     atomic_file_abort(&file);
     return status;
@@ -182,6 +230,12 @@ fmt_status convert_weights_to_p64(const convert_request *request, const convert_
     uint64_t bytes = 0;
     convert_report report = {0};
     fmt_status status = check_output(request, from, diag);
+    if (status == FMT_OK && request->companion_path != NULL) {
+        status = pair_check_target(request->companion_path, request->output_path, request->is_forced, diag);
+    }
+    if (status == FMT_OK && request->companion_path != NULL && request->keys != NULL) {
+        status = companion_check_keys(request->keys, diag);
+    }
     if (status == FMT_OK) {
         status = p64_plan_memory(&from->source, &request->options, &bytes, diag);
     }
@@ -223,6 +277,20 @@ static bool is_gguf_file(void *ctx, uint64_t device, uint64_t inode) {
     return s->mapping != NULL && s->mapping->device == device && s->mapping->inode == inode;
 }
 
+static void release_source(void *ctx, uint64_t offset, uint64_t size) {
+    const gguf_source *s = ctx;
+    if (s->mapping != NULL) {
+        mapped_file_dont_need(s->mapping, offset, size);
+    }
+}
+
+static fmt_status digest_gguf(void *ctx, span_watch watch, uint8_t out[SHA256_BYTES]) {
+    const gguf_source *s = ctx;
+    watch.release = release_source;
+    watch.release_ctx = ctx;
+    return span_digest(s->file->span, &watch, out);
+}
+
 fmt_status convert_gguf(const convert_request *request, convert_report *out_report, fmt_diag *diag) {
     gguf_source from;
     const fmt_status status = gguf_source_init(&from, request->gguf, diag);
@@ -230,6 +298,12 @@ fmt_status convert_gguf(const convert_request *request, convert_report *out_repo
         return status;
     }
     from.mapping = request->mapping;
-    const convert_weights weights = {from.source, compare_gguf, is_gguf_intact, is_gguf_file};
-    return convert_weights_to_p64(request, &weights, out_report, diag);
+    const convert_weights weights = {from.source, compare_gguf, is_gguf_intact, is_gguf_file, digest_gguf};
+    convert_request with_keys = *request;
+    key_image keys;
+    if (request->companion_path != NULL) {
+        key_image_of_gguf(request->gguf, request->input_path, &keys);
+        with_keys.keys = &keys;
+    }
+    return convert_weights_to_p64(&with_keys, &weights, out_report, diag);
 }

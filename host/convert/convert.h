@@ -1,7 +1,8 @@
 /* convert.h — a GGUF model becomes a P64 container.
  *
  *     gguf_source       presents an opened GGUF file to the P64 writer (roles, hyper-parameters, tokenizer)
- *     convert_gguf      the whole way: plan, write beside the target, read back and compare, rename into place
+ *     convert_gguf      the whole way: plan, write beside the target, read back and compare, put into place with the
+ *                       companion volume (pair.h) or without
  *     convert_parity    compares a container with its source, tensor by tensor
  *     convert_facts     says what the container alone does not hold, and whether it could run alone
  *
@@ -19,6 +20,7 @@
 #include <quoin/p64.h>
 
 #include "base/mapped_file.h"
+#include "base/span_digest.h"
 
 /* ------------------------------------------------------------------------------------------------------ gguf_source */
 
@@ -91,12 +93,16 @@ convert_facts_report convert_facts(const gguf_source *source, bool is_extended, 
 typedef struct convert_request {
     const gguf_file *gguf;      /* convert_gguf only */
     const mapped_file *mapping; /* null, or what the GGUF's span maps: keeps the memory that this needs small */
+    const char *input_path;     /* of the GGUF: its companion keeps the file name */
     const char *output_path;
+    const char *companion_path; /* null: no companion */
+    const struct key_image *keys; /* what the companion says; null: no companion; convert_gguf finds it by itself */
+    uint64_t timestamp_ms;      /* of the companion */
     p64_write_options options;
     bool is_forced;  /* replace an existing file */
     bool is_checked; /* read the container back: every rule, every checksum, and parity with the source */
     fmt_note_fn *note; /* may be null; tensors that had to keep their type, and what the check notes */
-    p64_progress_fn *progress; /* may be null; called in each of three rounds: deciding types, writing, checking */
+    p64_progress_fn *progress; /* may be null; called in up to five rounds: deciding, writing, checking, two digests */
     void *ctx;                 /* for note and progress */
 } convert_request;
 
@@ -105,6 +111,7 @@ typedef struct convert_report {
     uint32_t metadata_crc;
     uint32_t n_tensors, n_converted, n_kept, n_layer;
     convert_parity_report parity; /* zero when not checked */
+    uint64_t companion_bytes, companion_statements; /* zero without one */
 } convert_report;
 
 /* Writes output_path or nothing.
@@ -116,11 +123,13 @@ fmt_status convert_gguf(const convert_request *request, convert_report *out_repo
 /* Weights of whatever kind of file, for a container. `source.ctx` is given to each function. */
 typedef struct convert_weights {
     p64_source source;
-    /* Compares tensor `index` of the container with the source, adds it to *report, and lets go of the source's pages. */
+    /* Compares tensor `index` of the container with the source, adds it to *report, and lets go of its pages. */
     fmt_status (*compare)(void *ctx, const p64_file *p64, uint32_t index, convert_parity_report *report,
                           fmt_diag *diag);
     bool (*is_intact)(void *ctx); /* no part of it was cut or unreadable while it was used */
-    bool (*is_own_file)(void *ctx, uint64_t device, uint64_t inode); /* is this one of the files that it is read from? */
+    bool (*is_own_file)(void *ctx, uint64_t device, uint64_t inode); /* is it read from this file, among others? */
+    /* SHA-256 of the source, for the companion; null when request->keys has it already. As span_digest. */
+    fmt_status (*digest)(void *ctx, span_watch watch, uint8_t out[SHA256_BYTES]);
 } convert_weights;
 
 /* What convert_gguf does, for any weights. */

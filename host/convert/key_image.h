@@ -26,8 +26,7 @@
 
 #include "base/error.h"
 #include "common/sha.h"
-
-typedef struct hf_folder hf_folder;
+#include "convert/hf_folder.h"
 
 typedef struct key_image {
     gguf_file file;            /* walk file.kvs; an image of a folder has no tensors */

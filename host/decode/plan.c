@@ -8,6 +8,7 @@
 
 #include <quoin/glue.h>
 
+#include "backends/crash_report.h"
 #include "base/machine.h"
 #include "model/weight_check.h"
 
@@ -28,8 +29,12 @@ qn_status plan_plugin_error(const plan *p, const char *stage, qn_status code, co
             snprintf(where + n, sizeof where - (size_t)n, "): ");
         }
     }
-    return FAIL(err, code, "backend %s failed at %s:%s %s: %s", p->on->spec.name, stage, where, status_name(code),
-                plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given");
+    char native[40] = "";
+    if (plugin_error->native_code != 0) {
+        snprintf(native, sizeof native, " (native code %" PRId64 ")", plugin_error->native_code);
+    }
+    return FAIL(err, code, "backend %s failed at %s:%s %s: %s%s", p->on->spec.name, stage, where, status_name(code),
+                plugin_error->text[0] != '\0' ? plugin_error->text : "no reason given", native);
 }
 
 static void set_limits(plan *p, const plan_options *options) {
@@ -147,7 +152,7 @@ static qn_status bind_all(plan *p, error_context *err) {
     return status >= 0 ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
 }
 
-static qn_status make_plan(plan *p, const plan_options *options, error_context *err) {
+static qn_status make_plan_here(plan *p, const plan_options *options, error_context *err) {
     const decoder_options build_options = {.state_format = options->state_format, .n_ctx = options->n_ctx};
     QN_TRY(decoder_build(p->m, &build_options, &p->dec, err), err, "building the decode program");
     set_limits(p, options);
@@ -173,6 +178,14 @@ static qn_status make_plan(plan *p, const plan_options *options, error_context *
     }
     QN_TRY(check_bound(p, options, err), err, "checking the weights");
     return bind_all(p, err);
+}
+
+/* Whatever of the plugin runs meanwhile, preparing the model is what it does. */
+static qn_status make_plan(plan *p, const plan_options *options, error_context *err) {
+    crash_report_enter(p->on->spec.name, "prepare");
+    const qn_status status = make_plan_here(p, options, err);
+    crash_report_leave();
+    return status;
 }
 
 qn_status plan_create(const model *m, const backend *on, const plan_options *options, plan **out_plan,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/crash_report.h"
+
 static qn_status allocate_arrays(session *s, error_context *err) {
     const qn_limits *limits = &s->p->limits;
     s->history = calloc(s->p->n_ctx, sizeof *s->history);
@@ -73,6 +75,24 @@ static qn_status check_input(const session *s, const uint32_t *ids, uint32_t n, 
     return QN_OK;
 }
 
+/* The first step is where drivers make what they have put off; later ones are not looked at, for they are timed. */
+static qn_status call_step(session *s, const qn_step *step, qn_error *plugin_error) {
+    const backend *on = s->p->on;
+    process_state before;
+    const bool is_first = !s->was_run;
+    if (is_first) {
+        backend_guard_begin(on, &before);
+    }
+    crash_report_enter(on->spec.name, "step");
+    const qn_status status = on->plugin->step(s->handle, step, plugin_error);
+    crash_report_leave();
+    if (is_first) {
+        backend_guard_end(on, &before, "step");
+        s->was_run = true;
+    }
+    return status;
+}
+
 /* One chunk: n <= max_tokens, n_rows <= min(n, max_outputs). */
 static qn_status run_step(session *s, const uint32_t *ids, uint32_t n, uint32_t n_rows, error_context *err) {
     const decoder *d = s->p->dec;
@@ -101,7 +121,7 @@ static qn_status run_step(session *s, const uint32_t *ids, uint32_t n, uint32_t 
                           .n_bindings = sizeof bindings / sizeof bindings[0]};
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
     s->n_logits = 0;
-    const qn_status status = s->p->on->plugin->step(s->handle, &step, &plugin_error);
+    const qn_status status = call_step(s, &step, &plugin_error);
     if (status < 0) {
         s->failure = status == QN_CANCELLED || status == QN_TIMEOUT ? QN_OK : status;
         return plan_plugin_error(s->p, "step", status, &plugin_error, err);

@@ -7,6 +7,7 @@
  */
 #ifndef HOST_SESSION_H
 #define HOST_SESSION_H
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -23,6 +24,7 @@ typedef struct session {
     float *logits;        /* [max_outputs][n_vocab], of the last step */
     uint32_t n_logits;    /* rows that are valid */
     qn_status failure;    /* QN_OK while it works */
+    bool was_run;         /* the first step is behind it: the process is not looked at any more */
 } session;
 
 qn_status session_create(plan *p, session **out_session, error_context *err);

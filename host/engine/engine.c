@@ -141,7 +141,8 @@ int32_t quoin_model_open(quoin_runtime *runtime, const char *path, const quoin_m
     }
     if (status == QN_OK) {
         const model_options settings = {.mode = own.is_strict != 0 ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
-                                        .skip_weight_check = own.skip_weight_check != 0, .assume = own.assume};
+                                        .skip_weight_check = own.skip_weight_check != 0, .assume = own.assume,
+                                        .companion = own.companion};
         opened->runtime = runtime;
         status = model_open(path, &settings, runtime->workers, &opened->m, &inner);
     }

@@ -55,8 +55,8 @@ static qn_status write_migrated(fmt_span span, const uint8_t header[Q42_HEADER_B
         return FAIL(err, QN_CANCELLED, "interrupted; nothing was written");
     }
     if (is_tried && !is_openable) {
-        error_from_diag(err, status, &diag, path);
-        return error_add(err, err->code, __FILE__, __LINE__, "after its migration it would not open; it was left alone");
+        return FAIL(err, QN_BAD_FILE, "%s: it is left alone, since after its migration it would not open: byte %llu: %s", path,
+                    (unsigned long long)diag.offset, diag.text);
     }
     return status == FMT_OK ? QN_OK : error_from_diag(err, status, &diag, output);
 }

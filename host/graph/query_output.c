@@ -146,9 +146,9 @@ static qn_status flush(query_output *o, uint64_t at_least, error_context *err) {
     if (o->out.size < at_least || o->out.size == 0) {
         return QN_OK;
     }
-    const bool is_written = o->options.write(o->options.write_ctx, o->out.text, o->out.size);
+    const bool is_written = o->options.write(o->options.write_ctx, o->out.text, o->out.size, err);
     o->out.size = 0;
-    return is_written ? QN_OK : FAIL(err, QN_IO, "standard output cannot be written");
+    return is_written ? QN_OK : QN_IO;
 }
 
 /* The terms of one matched statement, then " .". */

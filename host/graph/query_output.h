@@ -21,8 +21,8 @@
 typedef uint32_t query_format;
 enum { QUERY_NQUADS = 0, QUERY_JSON_LINES, QUERY_JSON, QUERY_TSV, QUERY_TABLE, QUERY_NOTHING };
 
-/* False when it could not be written. */
-typedef bool query_write_fn(void *ctx, const char *text, size_t size);
+/* False when it could not be written; then *err says why. */
+typedef bool query_write_fn(void *ctx, const char *text, size_t size, error_context *err);
 
 typedef struct query_output_options {
     query_format format;

@@ -30,6 +30,8 @@
 #include "base/progress.h"
 #include "base/team.h"
 
+#define VOLUME_LEAST_SEGMENT (128u << 10) /* bytes: room for the largest term and for one block */
+
 typedef struct volume_writer volume_writer;
 typedef struct volume_lane volume_lane;
 
@@ -37,7 +39,7 @@ typedef struct volume_writer_options {
     uint64_t memory;          /* bytes; at least 32 MiB */
     uint64_t timestamp_ms;    /* volume_timestamp() when the caller has none of its own */
     uint64_t author;
-    uint64_t segment_bytes;   /* 0: one file; otherwise a volume set whose files are at most this long */
+    uint64_t segment_bytes;   /* 0: one file; otherwise (VOLUME_LEAST_SEGMENT at least) a volume set whose files are at most this long */
     uint64_t generation;      /* of a set's manifest */
     bool is_forced;           /* replace an existing target */
     bool is_commons, is_sanctuary;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/program_builder.h"
+#include "model/raw_tensors.h"
 
 #define NAME_SIZE 96
 
@@ -100,28 +101,41 @@ static uint32_t add_matrix(build *s, const char *name, uint64_t width, uint64_t 
     return add_rows(s, name, width, 0, height, height);
 }
 
-/* The ops want vectors as F32; those of another type are few and short, so they are decoded once, here. */
-static void decode_vector(build *s, weight_binding *bound, uint64_t width) {
+/* The ops want vectors as F32; those of another type are few and short, so they are decoded once, here. `shift` is added
+ * to each element. */
+static void decode_vector(build *s, weight_binding *bound, uint64_t width, float shift) {
     bound->values = malloc((size_t)width * sizeof *bound->values);
     if (bound->values == NULL) {
         s->status = FAIL(s->err, QN_NO_HOST_MEM, "out of memory for a vector of %" PRIu64 " elements", width);
     } else {
         blk_decode(bound->tensor->type, bound->tensor->data, 0, width, bound->values);
+        for (uint64_t i = 0; i < width && shift != 0.0f; i++) {
+            bound->values[i] += shift;
+        }
     }
 }
 
-/* Norm weights, biases and factors. */
-static uint32_t add_vector(build *s, const char *name, uint64_t width) {
+static uint32_t add_shifted_vector(build *s, const char *name, uint64_t width, float shift) {
     const model_tensor *tensor = require_tensor(s, name, width, 1);
     if (tensor == NULL) {
         return PROGRAM_NO_BUFFER;
     }
     const uint32_t buffer = program_weight(&s->b, QN_FORMAT_F32, width, 1, name);
     weight_binding *bound = bind_weight(s, buffer, tensor, 0);
-    if (bound != NULL && tensor->type != BLK_F32) {
-        decode_vector(s, bound, width);
+    const bool is_as_stored = tensor->type == BLK_F32 && shift == 0.0f && tensor->index != MODEL_NO_INDEX;
+    if (bound != NULL && !is_as_stored) {
+        decode_vector(s, bound, width, shift);
     }
     return buffer;
+}
+
+/* Biases and factors. */
+static uint32_t add_vector(build *s, const char *name, uint64_t width) {
+    return add_shifted_vector(s, name, width, 0.0f);
+}
+
+static uint32_t add_norm_weight(build *s, const char *name, uint64_t width) {
+    return add_shifted_vector(s, name, width, s->m->is_raw && s->arch->has_shifted_norms ? 1.0f : 0.0f);
 }
 
 static uint32_t add_optional_vector(build *s, const char *name, uint64_t width, bool is_required) {
@@ -130,7 +144,7 @@ static uint32_t add_optional_vector(build *s, const char *name, uint64_t width, 
 
 static uint32_t norm(build *s, uint32_t x, const char *suffix) {
     char name[NAME_SIZE];
-    return program_rms_norm(&s->b, x, add_vector(s, layer_name(s, suffix, name), s->h->n_embd), s->h->rms_epsilon);
+    return program_rms_norm(&s->b, x, add_norm_weight(s, layer_name(s, suffix, name), s->h->n_embd), s->h->rms_epsilon);
 }
 
 /* One of Q, K, V: a matrix of its own or rows of the fused one, with a bias where there is one. */
@@ -153,7 +167,7 @@ static uint32_t head_norm(build *s, uint32_t x, const char *suffix) {
     if (!s->arch->has_qk_norm) {
         return x;
     }
-    return program_rms_norm(&s->b, x, add_vector(s, layer_name(s, suffix, name), s->h->head_dim), s->h->rms_epsilon);
+    return program_rms_norm(&s->b, x, add_norm_weight(s, layer_name(s, suffix, name), s->h->head_dim), s->h->rms_epsilon);
 }
 
 /* Factor buffer of this model, or none: llama3 scaling has one, longrope two for short and long contexts. Files of
@@ -174,7 +188,7 @@ static qn_rope_attrs make_rope_attrs(const build *s, uint32_t n_head, bool is_wi
                            .n_head = n_head,
                            .head_dim = h->head_dim,
                            .n_rot = h->n_rot,
-                           .pairing = s->arch->pairing,
+                           .pairing = s->m->is_raw ? QN_ROPE_HALF : s->arch->pairing,
                            .n_ctx_orig = h->n_ctx_orig,
                            .base = is_windowed ? h->rope_base_window : h->rope_base,
                            .freq_scale = is_plain ? 1.0f : 1.0f / h->rope_factor,
@@ -285,7 +299,7 @@ static void build_program(build *s) {
     }
     x = program_select_rows(&s->b, x,
                             s->d->rows); /* only the rows that somebody wants go through the large output matrix */
-    x = program_rms_norm(&s->b, x, add_vector(s, "output_norm.weight", h->n_embd), h->rms_epsilon);
+    x = program_rms_norm(&s->b, x, add_norm_weight(s, "output_norm.weight", h->n_embd), h->rms_epsilon);
     const uint32_t head = has_tensor(s, "output.weight") ? add_matrix(s, "output.weight", h->n_embd, h->n_vocab)
                                                          : table;
     x = program_matmul(&s->b, head, x, PROGRAM_NO_BUFFER);
@@ -304,6 +318,10 @@ static bool begins_with(fmt_str name, const char *beginning) {
 /* Would leaving this tensor out change the result? It would when it belongs to a layer that is run, or to the way in or
  * out. Tensors of other parts (vision, prediction layers behind the last) and stored RoPE angles may be passed over. */
 static bool is_of_decoder(const build *s, fmt_str name) {
+    char gguf_name[RAW_NAME_SIZE];
+    if (s->m->is_raw && raw_name_to_gguf(name, s->arch->has_post_norms, gguf_name)) {
+        name = (fmt_str){gguf_name, strlen(gguf_name)};
+    }
     static const char *const ends[] = {"output.", "output_norm.", "token_embd_norm.", "position_embd."};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         if (begins_with(name, ends[i])) {
@@ -311,7 +329,7 @@ static bool is_of_decoder(const build *s, fmt_str name) {
         }
     }
     if (!begins_with(name, "blk.")) {
-        return false;
+        return s->m->is_raw && raw_is_of_decoder(name);
     }
     uint64_t layer = 0, at = 4;
     for (; at < name.size && name.data[at] >= '0' && name.data[at] <= '9' && layer < HPARAMS_MAX_LAYERS; at++) {

@@ -29,6 +29,8 @@ struct facts {
     fact_result (*get_string)(const facts *f, const char *key, fmt_str *out, error_context *err);
     /* Element `index` of an array of integers or booleans; FACT_ABSENT when the key is absent or no array. */
     fact_result (*get_uint_at)(const facts *f, const char *key, uint64_t index, uint64_t *out, error_context *err);
+    /* Likewise of an array of floats; FACT_ABSENT also behind its end. */
+    fact_result (*get_float_at)(const facts *f, const char *key, uint64_t index, double *out, error_context *err);
 };
 
 #endif

@@ -52,6 +52,19 @@ static fact_result get_uint_at(const facts *f, const char *key, uint64_t index, 
     return FACT_WRONG;
 }
 
+static fact_result get_float_at(const facts *f, const char *key, uint64_t index, double *out, error_context *err) {
+    const gguf_kv *kv = gguf_find_kv(f->ctx, key);
+    gguf_array array;
+    if (kv == NULL || !gguf_kv_array(kv, &array) || index >= array.count) {
+        return FACT_ABSENT;
+    }
+    if (gguf_array_f64(&array, index, out)) {
+        return FACT_FOUND;
+    }
+    FAIL(err, QN_BAD_FILE, "%s: key %s has no float at index %llu", f->path, key, (unsigned long long)index);
+    return FACT_WRONG;
+}
+
 void facts_from_gguf(const gguf_file *file, const char *path, facts *out) {
-    *out = (facts){file, path, get_uint, get_float, get_bool, get_string, get_uint_at};
+    *out = (facts){file, path, get_uint, get_float, get_bool, get_string, get_uint_at, get_float_at};
 }

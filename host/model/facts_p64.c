@@ -92,6 +92,15 @@ static fact_result get_no_element(const facts *f, const char *key, uint64_t inde
     return FACT_ABSENT;
 }
 
+static fact_result get_no_float(const facts *f, const char *key, uint64_t index, double *out, error_context *err) {
+    (void)f;
+    (void)key;
+    (void)index;
+    (void)out;
+    (void)err;
+    return FACT_ABSENT;
+}
+
 void facts_from_p64(const p64_facts *source, const char *path, facts *out) {
-    *out = (facts){source, path, get_uint, get_float, get_no_bool, get_string, get_no_element};
+    *out = (facts){source, path, get_uint, get_float, get_no_bool, get_string, get_no_element, get_no_float};
 }

@@ -10,11 +10,19 @@
 #include "common/fnv.h"
 #include "model/facts_gguf.h"
 #include "model/p64_alone.h"
+#include "model/raw_tensors.h"
 #include "model/vocabulary.h"
 #include "model/weight_check.h"
 
 const char *model_format_name(model_format format) {
     return format == MODEL_P64 ? "P64" : "GGUF";
+}
+
+const gguf_file *model_keys(const model *m) {
+    if (m->format == MODEL_GGUF) {
+        return &m->gguf;
+    }
+    return m->companion.state == COMPANION_BOUND ? &m->companion.image.file : NULL;
 }
 
 static int compare_tensors(const void *a, const void *b) {
@@ -114,6 +122,7 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
     if (status != FMT_OK) {
         return error_from_diag(err, status, &diag, m->file.path);
     }
+    m->is_raw = (m->p64.header.flags & P64_FLAG_RAW) != 0;
     QN_TRY(allocate_tensors(m, m->p64.header.tensor_count, err), err, "opening %s", m->file.path);
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         const p64_tensor t = p64_get_tensor(&m->p64, i);
@@ -207,6 +216,9 @@ static qn_status find_arch(model *m, error_context *err) {
 
 static qn_status read_hparams(model *m, error_context *err) {
     QN_TRY(find_arch(m, err), err, "reading the architecture");
+    if (m->is_raw) {
+        QN_TRY(raw_tensors_prepare(m, err), err, "naming the tensors");
+    }
     const model_tensor *table = model_find(m, "token_embd.weight");
     if (m->n_tensors == 0) {
         return FAIL(
@@ -228,8 +240,9 @@ static qn_status read_hparams(model *m, error_context *err) {
 
 /* A file without a tokenizer is no error here: whoever needs one says so. */
 static qn_status load_vocabulary(model *m, error_context *err) {
-    const qn_status status = m->format == MODEL_P64 ? vocabulary_from_p64(&m->p64, m->file.path, &m->words, err)
-                                                    : vocabulary_from_gguf(&m->gguf, m->file.path, &m->words, err);
+    const gguf_file *keys = model_keys(m);
+    const qn_status status = keys != NULL ? vocabulary_from_gguf(keys, m->facts.path, &m->words, err)
+                                          : vocabulary_from_p64(&m->p64, m->file.path, &m->words, err);
     if (status == QN_NOT_FOUND) {
         error_clear(err);
         return QN_OK;
@@ -255,13 +268,25 @@ static qn_status check_vocabulary(const model *m, error_context *err) {
     return QN_OK;
 }
 
+/* What the container does not hold: its companion says it, or the user assumes it. */
+static qn_status find_facts(model *m, const model_options *options, error_context *err) {
+    const companion_options how = {
+        .path = options->companion, .mode = options->mode, .note = options->note, .note_ctx = options->note_ctx};
+    QN_TRY(companion_open(m->file.path, &m->p64, &how, &m->companion, err), err, "looking for the companion volume");
+    if (m->companion.state != COMPANION_BOUND) {
+        return p64_alone_assume(m, options->assume, err);
+    }
+    facts_from_gguf(&m->companion.image.file, m->companion.keys_name, &m->facts);
+    return QN_OK;
+}
+
 static qn_status load_everything(model *m, const model_options *options, team *workers, error_context *err) {
     QN_TRY(open_format(m, options, err), err, "opening %s", m->file.path);
     if (options->container_only) {
         return QN_OK;
     }
     if (m->format == MODEL_P64) {
-        QN_TRY(p64_alone_assume(m, options->assume, err), err, "looking for what the container does not hold");
+        QN_TRY(find_facts(m, options, err), err, "looking for what the container does not hold");
     }
     QN_TRY(load_vocabulary(m, err), err, "loading %s", m->file.path);
     if (options->vocabulary_only) {
@@ -280,6 +305,7 @@ qn_status model_open(const char *path, const model_options *options, team *worke
         return FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path);
     }
     m->file.fd = -1;
+    m->companion.file.fd = -1;
     qn_status status = mapped_file_open(path, &m->file, err);
     if (status == QN_OK) {
         status = load_everything(m, options != NULL ? options : &defaults, workers, err);
@@ -297,7 +323,11 @@ void model_close(model *m) {
         tokenizer_destroy(m->tok);
         vocabulary_free(m->words);
         free(m->tensors);
+        for (uint32_t i = 0; i < MODEL_MAX_FACTORS; i++) {
+            free(m->factors[i]);
+        }
         free(m->scratch);
+        companion_close(&m->companion);
         mapped_file_close(&m->file);
         free(m);
     }

@@ -19,6 +19,7 @@
 #include "base/progress.h"
 #include "base/team.h"
 #include "model/arch/arch.h"
+#include "model/companion.h"
 #include "model/facts_gguf.h"
 #include "model/hparams.h"
 #include "model/vocabulary.h"
@@ -26,6 +27,9 @@
 
 typedef uint32_t model_format;
 enum { MODEL_GGUF = 1, MODEL_P64 = 2 };
+
+#define MODEL_NO_INDEX UINT32_MAX
+#define MODEL_MAX_FACTORS 3u
 
 typedef struct model_tensor {
     fmt_str name;       /* as the file spells it */
@@ -36,7 +40,7 @@ typedef struct model_tensor {
     const uint8_t *data;
     uint64_t bytes;
     uint64_t at;        /* byte offset in the file */
-    uint32_t index;     /* number in the file's own table */
+    uint32_t index;     /* number in the file's own table; MODEL_NO_INDEX: made from facts, no part of the file */
 } model_tensor;
 
 typedef struct model_options {
@@ -45,6 +49,7 @@ typedef struct model_options {
     bool skip_weight_check;   /* --no-weight-check */
     progress_fn *progress;    /* of checking the weights; false ends the opening with QN_CANCELLED; may be null */
     void *progress_ctx;
+    const char *companion;    /* --companion: the companion volume of a P64; null = beside it, by its name */
     const char *assume;       /* --assume: architecture of a P64 without companion; null = refuse */
     bool vocabulary_only;     /* tokenizer only: weights may be missing */
     bool container_only;      /* format and tensors only: facts, tokenizer and architecture are not looked at */
@@ -58,7 +63,10 @@ typedef struct model {
     void *scratch;            /* of the format reader */
     gguf_file gguf;           /* when format is MODEL_GGUF */
     p64_file p64;             /* when format is MODEL_P64 */
-    facts facts;
+    companion companion;      /* of a P64; read unless container_only */
+    facts facts;              /* keys of the GGUF, or of the companion, or what a P64 alone can tell */
+    bool is_raw;              /* a container made of Safetensors: names, Q/K rows and norms as Hugging Face has them */
+    float *factors[MODEL_MAX_FACTORS]; /* owned: tensors that are made from facts */
     p64_facts alone;          /* behind `facts` when a P64 stands alone */
     uint32_t n_tensors;
     model_tensor *tensors;    /* [n_tensors], sorted by hash */
@@ -83,9 +91,12 @@ const model_tensor *model_find(const model *m, const char *name);
 /* QN_OK when the tensor's type can be computed with; QN_BAD_FILE, naming tensor and type, when it can only be kept. */
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err);
 
-/* Ids that end an answer: those of stop_set_from_vocabulary, then those that a P64 stores. No id twice; returns how
- * many (at most room). */
+/* Ids that end an answer: those of stop_set_from_vocabulary, then those that a P64 or its companion stores; with a
+ * companion only control tokens, so that the set is that of the source. No id twice; returns how many. */
 uint32_t model_stop_ids(const model *m, uint32_t *out_ids, uint32_t room);
+
+/* The keys of the model as a GGUF file: its own, or those of a P64's companion; null for a P64 alone. */
+const gguf_file *model_keys(const model *m);
 
 /* "P64" or "GGUF". */
 const char *model_format_name(model_format format);

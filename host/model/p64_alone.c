@@ -54,8 +54,8 @@ static qn_status refuse_unknown_facts(const model *m, const char *assume, error_
     }
     if (assume == NULL && !says_llama) {
         return FAIL(err, QN_BAD_FILE,
-                    "%s: a P64 alone does not say its architecture, and there is no companion volume beside it; add "
-                    "--assume llama when it is one, or run the GGUF it was made from",
+                    "%s: a P64 alone does not say its architecture, and there is no companion volume beside it: name it with "
+                    "--companion, or convert the source again; add --assume llama when it is a llama",
                     m->file.path);
     }
     if (h->architecture != P64_ARCH_UNKNOWN && !says_llama) {

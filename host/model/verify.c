@@ -45,6 +45,21 @@ static qn_status verify_safetensors(const mapped_file *file, verify_report *repo
     return QN_OK;
 }
 
+/* What stands beside a container must belong to it, in every byte. */
+static qn_status verify_companion(const model *m, const verify_options_set *options, verify_report *report,
+                                  error_context *err) {
+    const companion_options how = {
+        .path = options->companion, .mode = options->mode, .note = options->note, .note_ctx = options->note_ctx};
+    companion c;
+    qn_status status = companion_open(m->file.path, &m->p64, &how, &c, err);
+    report->companion = c.state;
+    if (status == QN_OK && c.state == COMPANION_BOUND) {
+        status = companion_check_digest(&c, &m->file, options->progress, options->progress_ctx, err);
+    }
+    companion_close(&c);
+    return status;
+}
+
 static qn_status verify_model(const char *path, const verify_options_set *options, team *workers, verify_report *report,
                               error_context *err) {
     const model_options settings = {
@@ -54,7 +69,10 @@ static qn_status verify_model(const char *path, const verify_options_set *option
     report->n_tensors = m->n_tensors;
     const weight_check check = {.check_values = options->check_values, .progress = options->progress,
                                 .ctx = options->progress_ctx};
-    const qn_status status = weight_check_run(m, &check, workers, err);
+    qn_status status = weight_check_run(m, &check, workers, err);
+    if (status == QN_OK && m->format == MODEL_P64) {
+        status = verify_companion(m, options, report, err);
+    }
     model_close(m);
     return status;
 }

@@ -73,7 +73,8 @@ static uint64_t piece_total(const model *m, uint32_t position) {
 static uint64_t cut_pieces(const model *m, const bool *is_wanted, piece *pieces) {
     uint64_t n = 0;
     for (uint32_t position = 0; position < m->n_tensors; position++) {
-        if (is_wanted != NULL && !is_wanted[position]) {
+        const bool is_in_file = m->tensors[position].index != MODEL_NO_INDEX;
+        if (!is_in_file || (is_wanted != NULL && !is_wanted[position])) {
             continue;
         }
         const uint32_t tensor = m->format == MODEL_P64 ? m->tensors[position].index : position;

@@ -143,7 +143,7 @@ def check_runs(t, case):
 def check_converts(t, case):
     t.exits(0, 'convert', case['path'], '-o', t.path('out.p64'))
     t.exits(0, 'verify', t.path('out.p64'), '--strict')
-    t.equal(t.files(), ['out.p64'], 'files in the output folder')
+    t.equal(t.files(), ['out.p64', 'out.q42'], 'files in the output folder')
 
 
 def check_refuse_run(t, case):

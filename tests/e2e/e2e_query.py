@@ -11,42 +11,7 @@ from decimal import Decimal
 
 import volumes
 from program import *
-from volumes import XSD, line, write_set, write_volume
-
-E = 'http://e.example/'
-
-
-def iri(name):
-    return f'<{E}{name}>'
-
-
-def integer(n):
-    return f'"{n}"^^<{XSD}integer>'
-
-
-def decimal(hundredths):
-    text = f'{Decimal(hundredths) / 100:.2f}'.rstrip('0')
-    text += '0' if text.endswith('.') else ''
-    return f'"{"0.0" if text == "-0.0" else text}"^^<{XSD}decimal>'
-
-
-def random_quads(seed, n, n_subjects=120):
-    """Statements in which subjects are also objects and graphs, so that joins and repeated names find something."""
-    r = random.Random(seed)
-    subjects = [iri(f's{i}') for i in range(n_subjects)] + [f'_:b{i}' for i in range(10)]
-    predicates = [iri(f'p{i}') for i in range(5)] + [iri('s1'), iri('s2')]
-    graphs = [None, None, iri('g1'), iri('s3'), '_:b1']
-
-    def an_object():
-        kind = r.randrange(7)
-        return [r.choice(subjects), integer(r.randrange(-30, 30)), decimal(r.randrange(-3000, 3000)), f'"t{r.randrange(20)}"@en',
-                f'"x\\n{r.randrange(20)}"', r.choice(predicates), r.choice(subjects)][kind]
-
-    quads = set()
-    while len(quads) < n:
-        quads.add((r.choice(subjects), r.choice(predicates), an_object(), r.choice(graphs)))
-    return sorted(quads, key=str)
-
+from volumes import E, XSD, integer, iri, line, random_quads, write_set, write_volume
 
 # ---------------------------------------------------------------- the plain evaluation
 def number(text):

@@ -48,7 +48,7 @@ static void open_rig(rig *r, const char *backend_name, uint32_t numeric, qn_form
     must(r, team_create(N_WORKERS, &r->workers, &r->err));
     host_services_init(&r->services, &r->machine, r->workers);
     const char *const folders[] = {STEADY_STATE_PLUGINS};
-    const registry_options where = {NULL, 0, folders, 1};
+    const registry_options where = {.plugin_dirs = folders, .n_plugin_dirs = 1};
     registry_discover(&where, &r->backends);
     if (registry_find(&r->backends, backend_name) < 0) {
         skip();

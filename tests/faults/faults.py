@@ -209,7 +209,7 @@ def nothing_is_overwritten_without_force(t):
         t.equal(f.read(), 'mine')
     t.exits(0, 'convert', model, '-o', t.path('precious'), '--force')
     t.exits(0, 'verify', t.path('precious'))
-    t.equal(t.files(), ['precious', 'tiny.gguf'])
+    t.equal(t.files(), ['precious', 'precious.q42', 'tiny.gguf'])
 
 
 @test
@@ -238,7 +238,7 @@ def a_folder_that_cannot_be_written_is_told(t):
     os.chmod(t.folder, 0o755)
     os.chmod(t.temporary, 0o777)
     r = t.exits(6, 'convert', model, '-o', os.path.join(t.path('locked'), 'out.p64'), preexec=leave_root)
-    t.has(r.err, 'locked/out.p64', 'Permission denied')
+    t.has(r.err, 'locked/out.', 'Permission denied')
     t.equal(t.files(t.path('locked')), [])
     t.has(t.exits(6, 'convert', model, '-o', t.path('absent/out.p64')).err, t.path('absent'), 'No such file')
 
@@ -330,8 +330,8 @@ def two_conversions_onto_one_name_leave_one_whole_file(t):
     for w in workers:
         w.join()
     t.equal(sorted(results), [0, 6], 'one writes, the other is refused')
-    t.exits(0, 'verify', t.path('out.p64'))
-    t.equal(t.files(), ['large.gguf', 'out.p64'])
+    t.equal(t.exits(0, 'verify', t.path('out.p64'), '--json').json()['companion'], 'bound')
+    t.equal(t.files(), ['large.gguf', 'out.p64', 'out.q42'])
 
 
 # ---------------------------------------------------------------- memory

@@ -28,6 +28,7 @@ import subprocess
 import sys
 
 import peers
+from logits import same_logits
 from program import *
 from prompts import PROMPTS
 
@@ -66,15 +67,18 @@ class Subject:
         os.makedirs(WORK, exist_ok=True)
         return os.path.join(WORK, f'{self.name}-{name}')
 
-    def run_path(self, t):
-        """The file that quoin runs, and the options that it needs for it."""
-        if self.name != 'smollm2':
-            return self.gguf(), []
+    def container(self, t):
+        """The model as a container with its companion."""
         path = self.work('model.p64')
+        self.gguf()
         if 'p64' not in self.cache:
             t.exits(0, 'convert', self.gguf(), '-o', path, '--force', wall=LONG_RUN)
             self.cache['p64'] = path
-        return path, ['--assume', 'llama']
+        return path
+
+    def run_path(self, t):
+        """The file that quoin runs: one model from its container, the other from its GGUF."""
+        return self.container(t) if self.name == 'smollm2' else self.gguf()
 
     def continued(self, reference):
         """The engine's own greedy continuation; reference 'same' or 'f32'."""
@@ -112,12 +116,10 @@ def read_logits(path, n_vocab, n_runs):
 
 def feed(subject, t, numeric, kv, runs):
     """quoin's most likely tokens at every step of the engine's runs, and all logits of the first steps."""
-    path, options = subject.run_path(t)
+    path = subject.run_path(t)
     logits = subject.work('quoin.logits')
     lines = [','.join(map(str, run['prompt_ids'])) + '|' + ','.join(map(str, run['ids'][:-1])) for run in runs['runs']]
     command = [FEED_IDS, '-b', BACKEND, '-n', numeric, '-k', kv, '-c', '1024', '-l', logits]
-    if options:
-        command += ['-a', options[1]]
     environment = clean_environment(TMPDIR=t.temporary)
     done = subprocess.run(command + [path], input='\n'.join(lines).encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
                           timeout=LONG_RUN)
@@ -219,9 +221,9 @@ def default_settings(subject, t):
 
 def run_free(subject, numeric, t, run):
     """The ids that quoin chose, its end token included, and whether it ended."""
-    path, options = subject.run_path(t)
+    path = subject.run_path(t)
     result = t.exits(0, 'run', path, '--prompt-tokens', ','.join(map(str, run['prompt_ids'])), '-n', STEPS, '--temp', '0', '--json', '--quiet',
-                     '--deadline', '0', '--ctx', '1024', '--backend', BACKEND, '--numeric', numeric, '--kv', CLASSES[numeric]['kv'], *options,
+                     '--deadline', '0', '--ctx', '1024', '--backend', BACKEND, '--numeric', numeric, '--kv', CLASSES[numeric]['kv'],
                      wall=LONG_RUN).json()
     t.equal(result['prompt_tokens'], run['prompt_ids'], 'prompt_tokens')
     t.true(result['stop_reason'] in ('length', 'stop'), f'stop_reason {result["stop_reason"]}')
@@ -257,12 +259,19 @@ def texts_become_the_engines_ids(subject, t):
         t.equal(ids, run['prompt_ids'], name)
 
 
-def converts_and_verifies(subject, t):
-    path, options = subject.run_path(t)
+def runs_from_its_container(subject, t):
+    """The same greedy ids, and the same bits of every logit, from container and companion as from the GGUF."""
+    path, source_path = subject.container(t), subject.gguf()
     found = t.exits(0, 'verify', path, '--json', wall=LONG_RUN).json()
-    t.equal((found['valid'], found['format']), (True, 'P64'), 'verify')
-    r = t.exits(1, 'run', path, '--prompt', 'x', '-n', '1', wall=LONG_RUN)
-    t.has(r.err, '--assume')
+    t.equal((found['valid'], found['format'], found['companion']), (True, 'P64', 'bound'), 'verify')
+    greedy = ['--prompt', 'The tide comes in', '-n', '8', '--temp', '0', '--backend', 'reference', '--numeric', 'f32acc', '--ctx', '256',
+              '--deadline', '0', '--json']
+    runs = [t.exits(0, 'run', file, *greedy, wall=LONG_RUN).json() for file in (source_path, path)]
+    t.equal(runs[0]['prompt_tokens'], runs[1]['prompt_tokens'], 'prompt tokens')
+    t.equal(runs[0]['tokens'], runs[1]['tokens'], 'tokens')
+    t.equal(len(runs[0]['tokens']), 8, 'number of tokens')
+    n = same_logits(t, source_path, path, [runs[0]['prompt_tokens']], follow=runs[0]['tokens'], n_ctx=256, wall=LONG_RUN)
+    print(f'{n} logits are equal in every bit')
 
 
 def print_table(subject):
@@ -278,8 +287,7 @@ def print_table(subject):
 
 
 def add_tests(subject):
-    if subject.name == 'smollm2':
-        add_test('smollm2_converts_to_a_p64_that_verifies_and_asks_for_assume', lambda t: converts_and_verifies(subject, t))
+    add_test(f'{subject.name}_runs_from_its_container_with_the_bits_of_its_source', lambda t: runs_from_its_container(subject, t))
     add_test(f'{subject.name}_texts_become_the_engines_ids', lambda t: texts_become_the_engines_ids(subject, t))
     for numeric, how in CLASSES.items():
         add_test(f'{subject.name}_{numeric}_fed_with_the_engines_ids_agrees_where_its_gap_exceeds_{how["gap"]}',

@@ -22,6 +22,7 @@ LIB/pkgconfig/quoin.pc
 LIB/pkgconfig/quoin-formats.pc
 LIB/pkgconfig/quoin-abi.pc
 include/quoin/abi.h
+include/quoin/note.h
 include/quoin/ops.def
 include/quoin/ext/profile.h
 include/quoin/engine.h
@@ -34,6 +35,7 @@ share/man/man5/quoin.conf.5
 share/bash-completion/completions/quoin
 share/doc/quoin/README.md
 share/doc/quoin/abi/README.md
+share/doc/quoin/abi/loading.md
 share/doc/quoin/examples/minimal-plugin/minimal_plugin.c
 """.split()
 

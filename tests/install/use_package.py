@@ -111,7 +111,8 @@ def check_missing_verb(facts, work):
     folder = work / "without_seal"
     folder.mkdir()
     source = (facts.source / "examples" / "minimal-plugin" / "minimal_plugin.c").read_text()
-    (folder / "without_seal.c").write_text(source.replace(".seal = seal_program, ", "").replace('"minimal"', '"without_seal"'))
+    note = '#include <quoin/note.h>\nQN_PLUGIN_NOTE("without_seal", "1", "Apache-2.0", QN_DEVICE_ACCELERATOR, 0);\n'
+    (folder / "without_seal.c").write_text(source.replace(".seal = seal_program, ", "").replace('"minimal"', '"without_seal"') + note)
     plugin = folder / "without_seal.quoin.so"
     package.run(facts, [facts.cc, "-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", folder / "without_seal.c", "-o", plugin,
                         *pkg_config(facts, "--cflags", "quoin-abi")])

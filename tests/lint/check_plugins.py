@@ -2,6 +2,7 @@
 
     one exported symbol, quoin_backend_query_0
     DT_NEEDED: libc, libm, the loader, libgcc_s (and libpthread, libdl of old C libraries)
+    the note of <quoin/note.h>
     no import that ends or changes the process; no constructors of its own; no executable stack, no text relocations
 """
 import os
@@ -34,6 +35,8 @@ def check(path):
     imports = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--undefined-only", path).splitlines()}
     for name in sorted(imports & FORBIDDEN):
         yield f"imports {name}; a plugin leaves the process as it is"
+    if not re.search(r"^\s*QUOIN\s+0x", run("readelf", "-nW", path), re.M):
+        yield "has no note; quoin_add_plugin makes one, or QN_PLUGIN_NOTE of <quoin/note.h>"
     if "TEXTREL" in dynamic:
         yield "has text relocations"
     if re.search(r"GNU_STACK.*\bRWE\b", run("readelf", "-lW", path)):

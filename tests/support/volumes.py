@@ -10,6 +10,7 @@ Blocks hold literals only (no compressor), so that the bytes depend on nothing. 
 """
 import hashlib
 import os
+import random
 import re
 import struct
 from decimal import Decimal
@@ -244,3 +245,39 @@ def write_set(path, quads, n_segments=2, n_shards=1, block_quins=BLOCK_QUINS):
 def line(quad):
     """The statement as canonical N-Quads."""
     return ' '.join(text for text in quad if text is not None) + ' .\n'
+
+
+# ---------------------------------------------------------------- statements
+E = 'http://e.example/'
+
+
+def iri(name):
+    return f'<{E}{name}>'
+
+
+def integer(n):
+    return f'"{n}"^^<{XSD}integer>'
+
+
+def decimal(hundredths):
+    text = f'{Decimal(hundredths) / 100:.2f}'.rstrip('0')
+    text += '0' if text.endswith('.') else ''
+    return f'"{"0.0" if text == "-0.0" else text}"^^<{XSD}decimal>'
+
+
+def random_quads(seed, n, n_subjects=120):
+    """Statements in which subjects are also objects and graphs, so that joins and repeated names find something."""
+    r = random.Random(seed)
+    subjects = [iri(f's{i}') for i in range(n_subjects)] + [f'_:b{i}' for i in range(10)]
+    predicates = [iri(f'p{i}') for i in range(5)] + [iri('s1'), iri('s2')]
+    graphs = [None, None, iri('g1'), iri('s3'), '_:b1']
+
+    def an_object():
+        kind = r.randrange(7)
+        return [r.choice(subjects), integer(r.randrange(-30, 30)), decimal(r.randrange(-3000, 3000)), f'"t{r.randrange(20)}"@en',
+                f'"x\\n{r.randrange(20)}"', r.choice(predicates), r.choice(subjects)][kind]
+
+    quads = set()
+    while len(quads) < n:
+        quads.add((r.choice(subjects), r.choice(predicates), an_object(), r.choice(graphs)))
+    return sorted(quads, key=str)

@@ -222,6 +222,10 @@ const char *p64_role_name(p64_role role);
  * global and unknown ones; a layer that is not below n_layer makes the tensor unknown. */
 p64_role p64_role_of_gguf_name(const char *name, uint64_t size, uint32_t n_layer, uint32_t *out_layer);
 
+/* The same for a Safetensors source (section 6.4): the names of Hugging Face, perhaps behind "language_model.", or those of
+ * GGUF. A name that is not on the list, a bias among them, is unknown; any layer counts. */
+p64_role p64_role_of_raw_name(const char *name, uint64_t size, uint32_t *out_layer);
+
 /* True for the name of a tensor that a plain llama graph uses: what has one of the roles 0..11 by its GGUF name, and the
  * RoPE factors of Llama 3 (rope_freqs.weight), which have no role. A container runs alone when it holds nothing else. */
 bool p64_is_llama_name(const char *name, uint64_t size, uint32_t n_layer);

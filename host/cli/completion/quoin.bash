@@ -1,20 +1,27 @@
 # Completion of quoin for bash. One line a command: its own options as in `quoin COMMAND --help`; tests/install/check_manual.py holds
 # the two against each other. Files and folders are completed where an option takes one.
 
-_quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir -q -v -h -t -b'
-_quoin_options_engine='--ctx --numeric --kv --assume --strict --no-weight-check --integrity --chunk -c'
+_quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
+_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on -c'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
 _quoin_options() {
     case $1 in
-        convert) echo '--output --layout --weights --page-log2 --extended --force --check --no-check -o' ;;
-        verify) echo '--strict --level --check-all --memory --flat --no-weight-check' ;;
-        inspect) echo '--strict --tensors --full --explain --check-all --flat' ;;
+        convert) echo '--output --companion --no-companion --layout --weights --page-log2 --extended --force --check --no-check -o' ;;
+        verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
+        inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
             "--logprobs -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
-        tokenize) echo '--text --file --no-bos --special --pieces --assume -f' ;;
-        backends) echo '' ;;
+        tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
+        backends) echo '--explain --rescan' ;;
+        compact) echo '--output --in-place --journal --rewrite --commons --segment-size --memory --strict --dry-run --force -o' ;;
+        journal)
+            echo '--statement --tier --actor --profile --privacy --volume --output --commons --memory --force --strict -s -o'
+            ;;
+        migrate) echo '--output --dry-run --flat --force --memory -o' ;;
+        publish) echo '--output --web-seed --reference-magnet --base --strict --force -o' ;;
+        vault) echo '--shallow' ;;
         bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
     esac
 }
@@ -26,6 +33,8 @@ _quoin_values() {
         --kv) echo 'auto f16 bf16 f32' ;;
         --integrity) echo 'full lazy' ;;
         --assume) echo 'llama' ;;
+        --base) echo 'base32 base58 hex' ;;
+        --privacy) echo 'sanctuary restricted commons' ;;
         --layout) echo 'packed plain auto' ;;
         --weights) echo 'keep q4_k_soa f16 ffn-q4_0 ffn-ternary' ;;
         --template)
@@ -38,7 +47,7 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench compact journal migrate publish vault --help --version' -- "$current")
         return
     fi
     local values

@@ -55,7 +55,9 @@ QUOIN_API const char *quoin_version(void);
 typedef struct quoin_runtime_options {
     uint32_t size;
     uint32_t n_threads;    /* 0 = as many as this process may use */
-    const char *backend;   /* as --backend of quoin(1): "auto", "cpu", "cpu/avx2", "reference", …; null = auto */
+    const char *backend;   /* as --backend of quoin(1): "auto", "cpu", "cpu/avx2", "reference", …; null = auto. Plugins that did not
+                              come with the library are probed in a child process, bin/quoin of the same installation; where
+                              there is none, they are loaded at once. auto compares devices by a usual model, 1 GiB in Q8_0 */
     const char *plugin_dir; /* searched before the usual folders; null = none */
 } quoin_runtime_options;
 
@@ -76,6 +78,7 @@ typedef struct quoin_model_options {
     uint32_t skip_weight_check; /* do not look for NaN and infinity */
     uint32_t reserved;
     const char *assume;         /* architecture of a P64 that stands alone ("llama"); null = refuse */
+    const char *companion;      /* companion volume of a P64; null = beside it, NAME.q42 for NAME.p64 */
 } quoin_model_options;
 
 /* Opens and verifies a P64 or GGUF file, checksums of all tensors included. */

@@ -20,6 +20,7 @@ typedef struct arch_traits {
     bool has_qk_norm;       /* blk.N.attn_q_norm, attn_k_norm: RMS norm of each head before RoPE */
     bool needs_qkv_bias;    /* attn_q.bias, attn_k.bias, attn_v.bias must be there (otherwise used when there) */
     bool has_post_norms;    /* post_attention_norm and post_ffw_norm before each residual sum */
+    bool has_shifted_norms; /* Hugging Face's files store norm weights less one; GGUF's do not */
     bool has_fused_qkv;     /* attn_qkv: rows of Q, then K, then V */
     bool has_fused_gate_up; /* ffn_up: rows of gate, then up */
     /* Facts that the architecture implies and no key tells; null when there are none. */

@@ -30,4 +30,5 @@ const arch_traits arch_gemma3 = {.name = "gemma3",
                                  .activation = QN_GATED_GELU_TANH,
                                  .has_qk_norm = true,
                                  .has_post_norms = true,
+                                 .has_shifted_norms = true,
                                  .adjust = adjust_gemma3};

@@ -21,10 +21,12 @@ struct CMUnitTest {
 #define assert_true(condition) ((condition) ? (void)0 : fail_msg("%s", #condition))
 #define assert_false(condition) assert_true(!(condition))
 #define assert_int_equal(a, b) assert_true((unsigned long long)(a) == (unsigned long long)(b))
+#define assert_int_not_equal(a, b) assert_true((unsigned long long)(a) != (unsigned long long)(b))
 #define assert_ptr_equal(a, b) assert_true((const void *)(a) == (const void *)(b))
 #define assert_null(pointer) assert_true((pointer) == NULL)
 #define assert_non_null(pointer) assert_true((pointer) != NULL)
 #define assert_string_equal(a, b) assert_true(strcmp((a), (b)) == 0)
+#define assert_string_not_equal(a, b) assert_true(strcmp((a), (b)) != 0)
 #define assert_memory_equal(a, b, size) assert_true(memcmp((a), (b), (size)) == 0)
 
 #define cmocka_run_group_tests(tests, setup, teardown) bare_run(tests, sizeof(tests) / sizeof((tests)[0]))

@@ -15,6 +15,9 @@ static const char *print_spec(const backend_spec *spec, char *text, size_t room)
     for (uint32_t i = 0; i < spec->n_options; i++) {
         used += (size_t)snprintf(text + used, room - used, "%s=%s;", spec->keys[i], spec->values[i]);
     }
+    if (spec->wants_help) {
+        snprintf(text + used, room - used, "help;");
+    }
     return text;
 }
 
@@ -31,6 +34,11 @@ static void every_form_is_taken_apart(void **state) {
         {"cpu/c:cpu,a=b", "cpu|cpu|isa=c;a=b;"},
         {"x:dev/ice,k=v=w", "x|dev/ice|k=v=w;"},
         {"x,path=/a:b", "x||path=/a:b;"},
+        {"x:uuid=1-2,k=v", "x|uuid=1-2|k=v;"},
+        {"x:#3", "x|#3|"},
+        {"x,help", "x||help;"},
+        {"x,k=v,help", "x||k=v;help;"},
+        {"x,help=me", "x||help=me;"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         backend_spec spec;

@@ -152,14 +152,55 @@ static void the_environment_names_folders_instead_of_the_usual_ones(void **state
     setenv("QUOIN_PLUGIN_DIR", empty, 1);
 }
 
-static void a_file_that_is_no_library_is_refused_at_load(void **state) {
+static void a_backend_that_is_disabled_is_named_among_the_refused(void **state) {
+    (void)state;
+    setenv("QUOIN_BACKENDS_DISABLE", "x*,lu?a", 1);
+    discover_in(first, NULL);
+    assert_int_equal(registry_find(&reg, "luna"), -1);
+    assert_true(registry_find(&reg, "mars") > 0);
+    assert_non_null(strstr(find_refusal("luna.quoin.so"), "QUOIN_BACKENDS_DISABLE"));
+    unsetenv("QUOIN_BACKENDS_DISABLE");
+}
+
+static void one_file_under_two_names_is_taken_once(void **state) {
+    (void)state;
+    char from[CORPUS_PATH_SIZE + 64], to[CORPUS_PATH_SIZE + 64];
+    snprintf(from, sizeof from, "%s/luna.quoin.so", first);
+    snprintf(to, sizeof to, "%s/zeta.quoin.so", first);
+    assert_int_equal(link(from, to), 0);
+    discover_in(first, NULL);
+    assert_true(registry_find(&reg, "luna") > 0);
+    assert_int_equal(registry_find(&reg, "zeta"), -1);
+    assert_non_null(strstr(find_refusal("zeta.quoin.so"), "the same file was found before: luna"));
+    assert_int_equal(unlink(to), 0);
+}
+
+static void elevated_privileges_leave_the_program_s_folder_alone(void **state) {
+    (void)state;
+    char path[CORPUS_PATH_SIZE + 64];
+    const char *dirs[] = {first}, *files[] = {path};
+    snprintf(path, sizeof path, "%s/mars.quoin.so", first);
+    const registry_options options = {
+        .plugin_dirs = dirs, .n_plugin_dirs = 1, .plugin_files = files, .n_plugin_files = 1, .is_elevated = true};
+    setenv("QUOIN_PLUGIN_DIR_ADD", first, 1);
+    registry_discover(&options, &reg);
+    unsetenv("QUOIN_PLUGIN_DIR_ADD");
+    assert_true(reg.is_elevated);
+    assert_int_equal(registry_find(&reg, "mars"), -1);
+    for (uint32_t i = 0; i < reg.n_searched; i++) {
+        assert_string_not_equal(reg.searched[i], first);
+    }
+}
+
+static void a_file_that_is_no_library_is_refused_before_it_is_loaded(void **state) {
     (void)state;
     const qn_machine machine = {.size = sizeof machine};
     error_context err = {0};
     discover_in(first, NULL);
     registry_entry *entry = &reg.entries[registry_find(&reg, "luna")];
-    assert_int_equal(registry_load(entry, &machine, &err), QN_UNAVAILABLE);
-    assert_non_null(strstr(error_text(&err), "backend luna refused at load: UNAVAILABLE: "));
+    assert_int_equal(registry_load(entry, &machine, &err), QN_UNSUPPORTED);
+    assert_non_null(strstr(error_text(&err), "backend luna refused at note: UNSUPPORTED: "));
+    assert_non_null(strstr(error_text(&err), "no ELF file"));
     assert_null(entry->query);
 }
 
@@ -224,7 +265,10 @@ int main(void) {
         cmocka_unit_test(a_relative_folder_is_refused),
         cmocka_unit_test(a_named_file_must_have_the_ending),
         cmocka_unit_test(the_environment_names_folders_instead_of_the_usual_ones),
-        cmocka_unit_test(a_file_that_is_no_library_is_refused_at_load),
+        cmocka_unit_test(a_backend_that_is_disabled_is_named_among_the_refused),
+        cmocka_unit_test(one_file_under_two_names_is_taken_once),
+        cmocka_unit_test(elevated_privileges_leave_the_program_s_folder_alone),
+        cmocka_unit_test(a_file_that_is_no_library_is_refused_before_it_is_loaded),
         cmocka_unit_test(the_reference_loads_and_loads_again),
         cmocka_unit_test(sound_facts_pass),
         cmocka_unit_test(a_broken_fact_is_named),

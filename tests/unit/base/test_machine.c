@@ -46,6 +46,14 @@ static void a_mask_takes_features_away_and_adds_none(void **state) {
     unsetenv("QUOIN_CPU_MASK");
 }
 
+static void what_the_system_has_not_enabled_is_not_among_the_features(void **state) {
+    (void)state;
+    qn_machine machine;
+    unsetenv("QUOIN_CPU_MASK");
+    assert_int_equal(machine_detect(&machine, NULL), QN_OK);
+    assert_true((machine.cpu_features[0] & machine_disabled_features()) == 0);
+}
+
 static void an_unknown_level_is_refused_with_the_variable(void **state) {
     (void)state;
     static const char *const words[] = {"avx3", "AVX2", " ", "avx2,avx512", "0"};
@@ -81,6 +89,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_facts_make_sense),
         cmocka_unit_test(a_mask_takes_features_away_and_adds_none),
+        cmocka_unit_test(what_the_system_has_not_enabled_is_not_among_the_features),
         cmocka_unit_test(an_unknown_level_is_refused_with_the_variable),
         cmocka_unit_test(features_are_listed_by_name),
     };
