@@ -207,6 +207,19 @@ fmt_status q42_lexicon_check_keys(const q42_lexicon *lexicon, uint64_t number, f
     return status;
 }
 
+uint64_t q42_lexicon_page_size(const q42_lexicon *lexicon, uint64_t page) {
+    return lexicon_is_flat(lexicon) ? lexicon->n_entries
+                                    : load_u32(lexicon_record(lexicon, page) + Q42_LEX_RECORD_COUNT_AT);
+}
+
+uint64_t q42_lexicon_page_key(const q42_lexicon *lexicon, uint64_t page, uint64_t entry) {
+    uint64_t keys_at = Q42_LEX_HEADER_BYTES;
+    if (!lexicon_is_flat(lexicon)) {
+        keys_at = load_u64(lexicon_record(lexicon, page) + Q42_LEX_RECORD_OFFSET_AT) + Q42_LEX_PAGE_HEADER_BYTES;
+    }
+    return load_u64(lexicon->span.data + keys_at + entry * Q42_LEX_KEY_BYTES);
+}
+
 fmt_status q42_lexicon_check_page(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag) {
     const fmt_status status = q42_lexicon_check_form(lexicon, page, diag);
     return status == FMT_OK ? q42_lexicon_check_keys(lexicon, page, diag) : status;

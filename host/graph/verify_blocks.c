@@ -151,12 +151,9 @@ static void keep_lowest(pages_job *j, uint64_t page, const q42_finding *next, q4
 }
 
 static void collect_keys(const pages_job *j, uint32_t worker, uint64_t page) {
-    q42_lexicon_walk walk = {page, 0};
-    q42_term term;
-    while (walk.page == page && q42_lexicon_next(j->lexicon, &walk, &term, NULL) == FMT_OK) {
-        if (q42_is_named(term.hash)) {
-            id_sorter_add(j->keys, worker, term.hash);
-        }
+    const uint64_t n = q42_lexicon_page_size(j->lexicon, page);
+    for (uint64_t i = 0; i < n; i++) {
+        add_id(j->keys, worker, q42_lexicon_page_key(j->lexicon, page, i));
     }
 }
 

@@ -405,6 +405,10 @@ void q42_chain_end(q42_chain *chain);
 fmt_status q42_lexicon_check_form(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
 fmt_status q42_lexicon_check_keys(const q42_lexicon *lexicon, uint64_t page, fmt_diag *diag);
 
+/* The keys of a page that has passed q42_lexicon_check_form: how many, and each. */
+uint64_t q42_lexicon_page_size(const q42_lexicon *lexicon, uint64_t page);
+uint64_t q42_lexicon_page_key(const q42_lexicon *lexicon, uint64_t page, uint64_t entry);
+
 /* Whether the lexicon must hold a term for this id: not for 0 (the default graph), inline values, pointers and what has
  * other bits above the sixtieth (norm opcodes, identities of triples). */
 static inline bool q42_is_named(uint64_t id) {
