@@ -23,7 +23,7 @@ typedef struct engine_options {
 } engine_options;
 
 /* The option table of these settings, filled with their defaults. */
-#define ENGINE_OPTION_ROWS 9
+#define ENGINE_OPTION_ROWS 10
 void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]);
 
 typedef struct engine {
