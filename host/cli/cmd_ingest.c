@@ -6,10 +6,10 @@
 
 #include "base/log.h"
 #include "cli/command.h"
-#include "cli/size_text.h"
+#include "cli/graph_command.h"
 #include "graph/ingest.h"
 
-enum { MOST_JOBS = 256, MOST_TIER = 4 };
+enum { MOST_JOBS = 256, MOST_TIER = 4, LEAST_MEMORY = 32 << 20 };
 
 static struct {
     const char *output, *graph, *base, *memory, *segment_size, *rejects, *terms, *long_literals, *format;
@@ -90,9 +90,9 @@ static qn_status fill_options(command_context *c, ingest_options *out) {
     if (settings.format != NULL) {
         (void)rdf_format_find(settings.format, &out->format); /* one of the choices */
     }
-    qn_status status = size_text_read("--memory", settings.memory, &out->volume.memory, &c->err);
+    qn_status status = graph_parse_size("--memory", settings.memory, LEAST_MEMORY, &out->volume.memory, &c->err);
     if (status == QN_OK && settings.segment_size != NULL) {
-        status = size_text_read("--segment-size", settings.segment_size, &out->volume.segment_bytes, &c->err);
+        status = graph_parse_size("--segment-size", settings.segment_size, VOLUME_LEAST_SEGMENT, &out->volume.segment_bytes, &c->err);
     }
     return status == QN_OK ? volume_timestamp(&out->volume.timestamp_ms, &c->err) : status;
 }

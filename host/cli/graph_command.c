@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/size_text.h"
+#include "cli/volume_options.h"
 
 #define LINE_SIZE 8192
 
@@ -25,19 +25,7 @@ int graph_refuse_usage(command_context *c, const char *format, ...) {
 
 qn_status graph_parse_size(const char *option, const char *text, uint64_t least, uint64_t *out_bytes,
                            error_context *err) {
-    uint64_t bytes = 0;
-    if (text == NULL) {
-        return QN_OK;
-    }
-    const qn_status status = size_text_read(option, text, &bytes, err);
-    if (status < 0) {
-        return status;
-    }
-    if (bytes < least) {
-        return FAIL(err, QN_BAD_INPUT, "%s %s: must be at least %" PRIu64 " bytes", option, text, least);
-    }
-    *out_bytes = bytes;
-    return QN_OK;
+    return text != NULL ? volume_options_size(option, text, least, out_bytes, err) : QN_OK;
 }
 
 int graph_report(command_context *c, json_t *object, const char *format, ...) {

@@ -13,7 +13,7 @@
 /* Tells what is wrong with the command line; EXIT_USAGE. */
 int graph_refuse_usage(command_context *c, const char *format, ...) ERROR_PRINTF(2, 3);
 
-/* A size as size_text.h reads it, of at least `least`. QN_BAD_INPUT names the option and the value. A null text
+/* A size as volume_options_size reads it, of at least `least`. QN_BAD_INPUT names the option and the value. A null text
  * leaves *out_bytes as it is. */
 qn_status graph_parse_size(const char *option, const char *text, uint64_t least, uint64_t *out_bytes,
                            error_context *err);

@@ -5,7 +5,8 @@
  *     STEM.segment-NNNNN.q42    quins, ascending over all segments, each file with a DAG of its own
  *     STEM.q42                  the root: manifest, and the mark of the terms' form
  *
- * All files are written without names. They get them when the last is complete, the root at the very end.
+ * All files are written without names. They get them when the last is complete, the root at the very end. NNNNN begins at 0; where a
+ * set is replaced, behind its numbers, so that the old set is whole until the moment when the new root takes its place.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,13 +44,6 @@ typedef struct set_writer {
 
 /* ----------------------------------------------------------------------------------------------------------- members */
 
-/* Bytes of the root's path before ".q42". */
-static int stem_size(const char *path) {
-    const size_t size = strlen(path);
-    const bool has_suffix = size > 4 && strcmp(path + size - 4, ".q42") == 0;
-    return (int)(has_suffix ? size - 4 : size);
-}
-
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
@@ -57,7 +51,7 @@ static const char *base_name(const char *path) {
 
 static char *make_path(const set_writer *s, const char *kind, uint32_t number) {
     const char *root = s->w->target.path;
-    const int stem = stem_size(root);
+    const int stem = set_stem_size(root);
     char *path = malloc((size_t)stem + 40);
     if (path != NULL) {
         snprintf(path, (size_t)stem + 40, "%.*s.%s-%05u.q42", stem, root, kind, number);
@@ -130,7 +124,7 @@ static qn_status finish_current(set_writer *s, bool is_shard, error_context *err
     if (status != QN_OK) {
         return status;
     }
-    char *path = make_path(s, is_shard ? "lex" : "segment", number);
+    char *path = make_path(s, is_shard ? "lex" : "segment", s->w->replaced.next_number + number);
     member->locator = path != NULL ? strdup(base_name(path)) : NULL;
     if (member->locator == NULL) {
         free(path);

@@ -49,6 +49,9 @@ static qn_status create(volume_writer *w, const char *path, error_context *err) 
     if (created != FMT_OK) {
         return error_from_diag(err, created, &diag, path);
     }
+    if (w->options.is_forced && !set_members_read(w->target.path, &w->replaced)) {
+        return FAIL(err, QN_NO_HOST_MEM, "%s: no memory for the list of its members", path);
+    }
     spill_file_init(&w->quin_spill, w->target.path);
     spill_file_init(&w->term_spill, w->target.path);
     const qn_status status = open_lanes(w, err);
@@ -93,6 +96,7 @@ void volume_writer_destroy(volume_writer *w) {
     spill_file_close(&w->quin_spill);
     spill_file_close(&w->term_spill);
     atomic_file_abort(&w->target);
+    set_members_free(&w->replaced);
     free(w);
 }
 
@@ -277,6 +281,7 @@ qn_status volume_writer_commit(volume_writer *w, volume_report *out_report, erro
         status = is_set ? volume_set_write(w, err) : write_file(w, err);
     }
     if (status == QN_OK) {
+        set_members_remove(&w->replaced);
         *out_report = w->report;
     }
     return status;

@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "graph/block_stream.h"
 #include "graph/quin_merge.h"
+#include "graph/set_members.h"
 #include "graph/term_merge.h"
 #include "graph/volume_file.h"
 #include "graph/volume_lane.h"
@@ -18,6 +19,7 @@ struct volume_writer {
     uint32_t n_lanes;
     uint64_t reserve;   /* bytes for everything but the lanes */
     atomic_file target;
+    set_members replaced;              /* of a set at the target: removed after the commit */
     run_list quin_runs, term_runs;     /* of all lanes, when they are sorted */
     spill_file quin_spill, term_spill; /* of merges on the way */
     uint64_t n_quins;                  /* an upper bound, for progress */

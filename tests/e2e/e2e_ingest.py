@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""quoin ingest: RDF files become a volume, whole or not at all, with the same bytes whatever the machine did on the way."""
+import glob
+import gzip
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from models import make_cases
+from program import *
+
+EPOCH = {'SOURCE_DATE_EPOCH': '1717286400'}
+
+
+def write(t, name, text):
+    with open(t.path(name), 'wb') as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+    return t.path(name)
+
+
+def lines(n, seed=1):
+    """n statements of four places: repeated terms, numbers, languages, graphs."""
+    r = random.Random(seed)
+    out = []
+    for i in range(n):
+        o = r.choice(['<http://e.example/o%d>' % r.randrange(n), '"text %d"' % r.randrange(n), '"%d"^^<http://www.w3.org/2001/XMLSchema#integer>' % r.randrange(n),
+                      '"wort %d"@de' % r.randrange(99), '_:b%d' % r.randrange(99)])
+        g = r.choice(['', ' <http://e.example/g%d>' % r.randrange(60)])
+        out.append('<http://e.example/s%d> <http://e.example/p%d> %s%s .\n' % (r.randrange(n // 3 + 1), r.randrange(9), o, g))
+    return out
+
+
+def digest(path):
+    with open(path, 'rb') as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def ingest(t, *args, status=0, **how):
+    return t.exits(status, 'ingest', *args, env=EPOCH, **how)
+
+
+def exported(t, path):
+    return sorted(t.exits(0, 'export', path).out.decode().splitlines())
+
+
+def left(t):
+    return sorted(os.listdir(t.folder))
+
+
+# ---------------------------------------------------------------- what goes in comes out
+@test
+def every_statement_comes_out_again_once(t):
+    text = lines(5000)
+    source = write(t, 'a.nq', ''.join(text))
+    report = ingest(t, source, '-o', t.path('a.q42'), '--json').json()
+    t.equal(exported(t, t.path('a.q42')), sorted(set(x.strip() for x in text)))
+    t.equal(report['statements'], 5000)
+    t.equal(report['quins'], len(set(text)))
+    t.equal(report['quins'] + report['duplicates'], 5000)
+    t.exits(0, 'verify', '--strict', t.path('a.q42'))
+
+
+@test
+def an_exported_volume_gives_the_same_bytes_when_it_is_loaded_again(t):
+    source = write(t, 'a.nq', ''.join(lines(3000)))
+    ingest(t, source, '-o', t.path('a.q42'))
+    back = write(t, 'b.nq', t.exits(0, 'export', t.path('a.q42')).out)
+    ingest(t, back, '-o', t.path('b.q42'))
+    t.equal(digest(t.path('a.q42')), digest(t.path('b.q42')))
+
+
+@test
+def repetitions_are_kept_when_that_is_asked_for(t):
+    source = write(t, 'a.nt', '<http://e/s> <http://e/p> "x" .\n' * 3)
+    t.equal(ingest(t, source, '-o', t.path('a.q42'), '--keep-duplicates', '--json').json()['quins'], 3)
+
+
+@test
+def an_empty_input_makes_a_volume_without_blocks(t):
+    report = ingest(t, write(t, 'a.nt', '# nothing\n'), '-o', t.path('a.q42'), '--json').json()
+    t.equal((report['quins'], report['blocks'], report['terms']), (0, 0, 0))
+    t.exits(0, 'verify', '--strict', t.path('a.q42'))
+
+
+@test
+def labels_of_several_inputs_stay_apart_and_those_of_one_stay(t):
+    a, b = write(t, 'a.nt', '_:x <http://e/p> "1" .\n'), write(t, 'b.nt', '_:x <http://e/p> "2" .\n')
+    ingest(t, a, b, '-o', t.path('two.q42'))
+    t.equal(exported(t, t.path('two.q42')), ['_:s1_x <http://e/p> "1" .', '_:s2_x <http://e/p> "2" .'])
+    ingest(t, a, '-o', t.path('one.q42'))
+    t.equal(exported(t, t.path('one.q42')), ['_:x <http://e/p> "1" .'])
+
+
+@test
+def turtle_pipes_and_compression_are_read(t):
+    turtle = write(t, 'a.ttl', '@prefix e: <http://e/> . e:s e:p 7, "x"@en ; e:q <rel> .\n')
+    ingest(t, turtle, '-o', t.path('a.q42'), '--base', 'http://base/')
+    t.equal(exported(t, t.path('a.q42')), ['<http://e/s> <http://e/p> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .',
+                                           '<http://e/s> <http://e/p> "x"@en .', '<http://e/s> <http://e/q> <http://base/rel> .'])
+    packed = write(t, 'b.nt.gz', gzip.compress(b'<http://e/s> <http://e/p> "z" .\n'))
+    ingest(t, packed, '-o', t.path('b.q42'))
+    t.equal(exported(t, t.path('b.q42')), ['<http://e/s> <http://e/p> "z" .'])
+
+
+@test
+def statements_without_a_graph_go_into_the_one_that_is_named(t):
+    source = write(t, 'a.nq', '<http://e/s> <http://e/p> "1" .\n<http://e/s> <http://e/p> "2" <http://e/own> .\n')
+    ingest(t, source, '-o', t.path('a.q42'), '--graph', 'http://e/g')
+    t.equal(exported(t, t.path('a.q42')), ['<http://e/s> <http://e/p> "1" <http://e/g> .', '<http://e/s> <http://e/p> "2" <http://e/own> .'])
+    t.has(ingest(t, source, '-o', t.path('b.q42'), '--graph', 'no iri', status=1).err, 'no iri', 'absolute IRI')
+
+
+@test
+def bare_terms_lose_brackets_and_datatypes(t):
+    source = write(t, 'a.nt', '<http://e/s> <http://e/p> "a\\"b"@en .\n<did:q42:abc> <http://e/p> "1"^^<http://e/t> .\n')
+    ingest(t, source, '-o', t.path('a.q42'), '--terms', 'bare')
+    data = open(t.path('a.q42'), 'rb').read()
+    for text in (b'http://e/s', b'a"b@en', b'did:q42:abc'):
+        t.true(bytes([1, len(text), 0]) + text in data, text)
+    t.true(b'quoin:terms' not in data, 'no mark')
+    t.exits(0, 'verify', t.path('a.q42'))
+
+
+# ---------------------------------------------------------------- the same bytes
+@test
+def the_bytes_do_not_depend_on_threads_memory_or_order(t):
+    text = lines(60000)
+    source = write(t, 'a.nq', ''.join(text))
+    random.Random(2).shuffle(text)
+    shuffled = write(t, 'b.nq', ''.join(text))
+    digests = set()
+    for i, (path, args) in enumerate([(source, ['--jobs', '1']), (source, ['--jobs', '2']), (source, ['--jobs', '5', '--memory', '32M']),
+                                      (shuffled, ['--jobs', '3'])]):
+        out = t.path('%d.q42' % i)
+        ingest(t, path, '-o', out, *args)
+        digests.add(digest(out))
+    t.equal(len(digests), 1)
+
+
+@test
+def a_load_that_spills_gives_the_same_bytes_as_one_that_does_not(t):
+    # 24 bytes a quin and the texts of half a million terms are more than 32 MiB less what the merge keeps for itself.
+    with open(t.path('a.nt'), 'w') as f:
+        for i in range(400000):
+            f.write('<http://e.example/subject/%d> <http://e.example/p%d> "a text of its own, %d" .\n' % (i * 7919 % 400000, i % 5, i))
+    small = ingest(t, t.path('a.nt'), '-o', t.path('small.q42'), '--memory', '32M', '--jobs', '2')
+    ingest(t, t.path('a.nt'), '-o', t.path('large.q42'), '--jobs', '1')
+    t.equal(digest(t.path('small.q42')), digest(t.path('large.q42')))
+    if not SANITIZER:
+        t.true(small.peak < 64 << 20, f'{small.peak} bytes resident')
+    t.equal(left(t), ['a.nt', 'large.q42', 'small.q42'])
+
+
+# ---------------------------------------------------------------- faults of the input
+@test
+def a_fault_is_told_with_file_line_and_column_and_nothing_is_written(t):
+    source = write(t, 'a.nt', '<http://e/s> <http://e/p> "1" .\n<http://e/s> <http://e/p> oops .\n')
+    r = ingest(t, source, '-o', t.path('a.q42'), status=1)
+    t.has(r.err, source, 'line 2, column 27')
+    t.equal(left(t), ['a.nt'])
+
+
+@test
+def the_first_fault_of_the_text_is_told_whatever_the_number_of_workers(t):
+    text = lines(60000)
+    for n in (20000, 40000, 59000):
+        text[n] = 'oops\n'
+    source = write(t, 'a.nq', ''.join(text))
+    for jobs in ('1', '2', '6'):
+        t.has(ingest(t, source, '-o', t.path('a.q42'), '--jobs', jobs, status=1).err, 'line 20001, column 1')
+    t.equal(left(t), ['a.nq'])
+
+
+@test
+def faulty_statements_are_listed_in_order_when_a_list_is_asked_for(t):
+    text = lines(60000)
+    for n in (20, 40000, 59000):
+        text[n] = 'oops %d\n' % n
+    source = write(t, 'a.nq', ''.join(text))
+    for jobs in ('1', '4'):
+        r = ingest(t, source, '-o', t.path('a.q42'), '--reject', t.path('rejects'), '-f', '--jobs', jobs, '--json').json()
+        t.equal((r['rejected'], r['statements']), (3, 59997))
+        listed = open(t.path('rejects')).read().splitlines()
+        t.equal(listed[1::2], ['oops 20', 'oops 40000', 'oops 59000'])
+        t.has(listed[0], source, 'line 21, column 1')
+
+
+@test
+def what_follows_a_rejected_line_keeps_its_own_subject(t):
+    source = write(t, 'a.nt', '<http://e.example/one> <http://e.example/p> "1" .\n<http://e.example/two> <http://e.example/p> oops .\n'
+                   '<http://e.example/two> <http://e.example/p> "3" .\n')
+    ingest(t, source, '-o', t.path('a.q42'), '--reject', t.path('rejects'))
+    t.equal(exported(t, t.path('a.q42')), ['<http://e.example/one> <http://e.example/p> "1" .', '<http://e.example/two> <http://e.example/p> "3" .'])
+
+
+@test
+def a_term_that_is_too_long_is_refused_with_its_line_or_rejected(t):
+    source = write(t, 'a.nt', '<http://e/s> <http://e/p> "short" .\n<http://e/s> <http://e/p> "%s" .\n' % ('x' * 65534))
+    r = ingest(t, source, '-o', t.path('a.q42'), status=1)
+    t.has(r.err, 'line 2', '65535')
+    ingest(t, source, '-o', t.path('a.q42'), '--reject', t.path('rejects'), status=1)
+    t.equal(left(t), ['a.nt'])
+    report = ingest(t, source, '-o', t.path('a.q42'), '--reject', t.path('rejects'), '--long-literals', 'reject', '--json').json()
+    t.equal((report['rejected'], report['too_long'], report['quins']), (1, 1, 1))
+    longest = write(t, 'b.nt', '<http://e/s> <http://e/p> "%s" .\n' % ('x' * 65533))
+    ingest(t, longest, '-o', t.path('b.q42'))
+    t.exits(0, 'verify', '--strict', t.path('b.q42'))
+
+
+@test
+def two_terms_with_one_hash_are_refused_by_both_names(t):
+    pair = ('http://e.example/GzeYBQx0Wg', 'http://e.example/euTpLg1ZOq')
+    source = write(t, 'a.nt', ''.join('<%s> <http://e.example/p> "%d" .\n' % (iri, i) for i, iri in enumerate(pair)))
+    r = ingest(t, source, '-o', t.path('a.q42'), status=1)
+    t.has(r.err, *pair, 'rename', 'split', 'line 2')
+    # In two lanes, or with a spill between them, only the merge sees it.
+    filler = ''.join('<http://e.example/f%d> <http://e.example/p> "%d" .\n' % (i, i) for i in range(60000))
+    apart = write(t, 'b.nt', '<%s> <http://e.example/p> "x" .\n' % pair[1] + filler + '<%s> <http://e.example/p> "x" .\n' % pair[0])
+    for jobs in ('1', '2', '4'):
+        t.has(ingest(t, apart, '-o', t.path('a.q42'), '--jobs', jobs, status=1).err, *pair, 'rename')
+    t.equal(left(t), ['a.nt', 'b.nt'])
+    ingest(t, source, '-o', t.path('bare.q42'), '--terms', 'bare')
+
+
+# ---------------------------------------------------------------- labels of the volume
+@test
+def tiers_make_a_sanctuary_and_graph_names_do_not(t):
+    graphs = ''.join('<http://e/s> <http://e/p> "1" <http://e/g%d> .\n' % i for i in range(300))
+    source = write(t, 'a.nq', graphs)
+    t.equal(ingest(t, source, '-o', t.path('a.q42'), '--commons', '--json').json()['sanctuary'], False)
+    for tier in range(5):
+        r = ingest(t, source, '-o', t.path('t%d.q42' % tier), '--tier', str(tier), '--json').json()
+        t.equal(r['sanctuary'], tier >= 2, tier)
+    t.equal(ingest(t, source, '-o', t.path('s.q42'), '--sanctuary', '--json').json()['sanctuary'], True)
+    t.exits(2, 'ingest', source, '-o', t.path('x.q42'), '--commons', '--sanctuary')
+    t.exits(2, 'ingest', source, '-o', t.path('x.q42'), '--commons', '--tier', '3')
+
+
+# ---------------------------------------------------------------- whole or not at all
+@test
+def an_existing_volume_is_replaced_only_by_force(t):
+    source = write(t, 'a.nt', '<http://e/s> <http://e/p> "1" .\n')
+    ingest(t, source, '-o', t.path('a.q42'))
+    before = digest(t.path('a.q42'))
+    t.has(ingest(t, source, '-o', t.path('a.q42'), status=6).err, 'exists', '--force')
+    t.equal(digest(t.path('a.q42')), before)
+    ingest(t, source, '-o', t.path('a.q42'), '-f')
+
+
+def big_source(t):
+    with open(t.path('big.nt'), 'w') as f:
+        for i in range(300000):
+            f.write('<http://e.example/subject/%d> <http://e.example/p%d> "a text of its own, %d" .\n' % (i, i % 5, i))
+    return t.path('big.nt')
+
+
+def check_ended(t, number, after, old):
+    source = t.path('big.nt')
+    child = subprocess.Popen([PROGRAM, 'ingest', source, '-o', t.path('a.q42'), '-f', '--memory', '32M', '-q'], env={**os.environ, **EPOCH},
+                             stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    time.sleep(after)
+    child.send_signal(number)
+    child.wait()
+    names = set(left(t)) - {'big.nt'}
+    t.equal(names, {'a.q42'} if old is not None or child.returncode == 0 else set(), f'after {after} s')
+    if child.returncode != 0 and old is not None:
+        t.equal(digest(t.path('a.q42')), old)
+    return child.returncode
+
+
+@test
+def a_load_that_is_ended_at_any_moment_leaves_nothing_and_can_be_run_again(t):
+    source = big_source(t)
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        for after in (0.02, 0.1, 0.2, 0.3):
+            status = check_ended(t, number, after, None)
+            if status == 0:
+                os.unlink(t.path('a.q42'))
+    ingest(t, source, '-o', t.path('a.q42'))
+    old = digest(t.path('a.q42'))
+    for after in (0.02, 0.1, 0.2, 0.3, 0.4):
+        check_ended(t, signal.SIGKILL, after, old)
+    t.exits(0, 'verify', t.path('a.q42'))
+
+
+@test
+def a_full_disk_is_told_and_leaves_nothing(t):
+    source = big_source(t)
+    for limit in (4096, 1 << 20, 6 << 20, 12 << 20, 16 << 20):
+        def confine():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        r = subprocess.run([PROGRAM, 'ingest', source, '-o', t.path('a.q42'), '--memory', '32M'], env={**os.environ, **EPOCH},
+                           stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, preexec_fn=confine)
+        t.equal(r.returncode, 6, f'{limit} bytes: {r.stderr.decode()}')
+        t.has(r.stderr, 'too large')
+        t.equal(left(t), ['big.nt'])
+
+
+# ---------------------------------------------------------------- sets
+@test
+def a_set_holds_the_same_statements_in_files_of_at_most_the_asked_size(t):
+    text = lines(60000)
+    source = write(t, 'a.nq', ''.join(text))
+    r = ingest(t, source, '-o', t.path('set.q42'), '--segment-size', '256K', '--json').json()
+    files = sorted(glob.glob(t.path('set*.q42')))
+    t.equal(len(files), r['files'])
+    t.true(all(os.path.getsize(f) <= 256 << 10 for f in files), [os.path.getsize(f) for f in files])
+    t.true(t.path('set.segment-00000.q42') in files and t.path('set.lex-00000.q42') in files, files)
+    t.true(len([f for f in files if 'segment' in f]) > 3, files)
+    t.exits(0, 'verify', '--strict', t.path('set.q42'))
+    t.equal(exported(t, t.path('set.q42')), sorted(set(x.strip() for x in text)))
+
+
+@test
+def a_set_has_the_same_bytes_whatever_the_threads_and_the_memory(t):
+    source = write(t, 'a.nq', ''.join(lines(60000)))
+    found = set()
+    for i, args in enumerate((['--jobs', '1'], ['--jobs', '4', '--memory', '32M'])):
+        os.mkdir(t.path(str(i)))
+        ingest(t, source, '-o', os.path.join(t.path(str(i)), 'set.q42'), '--segment-size', '300000', *args)
+        found.add(tuple((os.path.basename(f), digest(f)) for f in sorted(glob.glob(os.path.join(t.path(str(i)), '*')))))
+    t.equal(len(found), 1)
+
+
+@test
+def a_set_that_cannot_be_finished_leaves_no_file(t):
+    source = write(t, 'a.nq', ''.join(lines(60000)))
+    os.mkdir(t.path('set.segment-00003.q42'))
+    ingest(t, source, '-o', t.path('set.q42'), '--segment-size', '256K', status=6)
+    t.equal(left(t), ['a.nq', 'set.segment-00003.q42'])
+
+
+@test
+def a_set_that_is_replaced_leaves_no_stale_files(t):
+    large, small = write(t, 'a.nq', ''.join(lines(60000))), write(t, 'b.nq', ''.join(lines(6000, 3)))
+    ingest(t, large, '-o', t.path('set.q42'), '--segment-size', '256K')
+    ingest(t, small, '-o', t.path('set.q42'), '--segment-size', '256K', '-f')
+    t.exits(0, 'verify', '--strict', t.path('set.q42'))
+    named = [f for f in left(t) if f.startswith('set')]
+    t.true(len(named) < 8, named)
+    ingest(t, small, '-o', t.path('set.q42'), '-f')
+    t.equal([f for f in left(t) if f.startswith('set')], ['set.q42'])
+
+
+@test
+def a_wrong_command_line_is_a_usage_error(t):
+    source = write(t, 'a.nt', '')
+    for args in ([source], ['-o', t.path('x.q42')], [source, '-o', t.path('x.q42'), '--memory', '1M'], ['-', '-', '-o', t.path('x.q42')],
+                 [source, '-o', t.path('x.q42'), '--segment-size', '1000'], [source, '-o', t.path('x.q42'), '--long-literals', 'reject'],
+                 [source, '-o', t.path('x.q42'), '--tier', '5']):
+        t.exits(2, 'ingest', *args)
+    t.equal(left(t), ['a.nt'])
+
+
+if __name__ == '__main__':
+    main()
