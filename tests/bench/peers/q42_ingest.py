@@ -4,8 +4,9 @@
 usage: q42_ingest.py SCHEMA.nt [--copies 112] [--runs 5] [--folder DIR] [--build build/release]
 
 The statements are copies of the file with subjects of their own (repeat_statements.py). Each round runs all of them one after another, so
-that what disturbs one disturbs all. pyoxigraph is told to be lenient, for a copy of a subject with a fragment has two. Prints medians, and ratios as the median of the ratios of the rounds. pyoxigraph is imported by the
-interpreter that runs this; without it, or without serdi, their lines are missing.
+that what disturbs one disturbs all. Prints medians, and ratios as the median of the ratios of the rounds. pyoxigraph is imported by the
+interpreter that runs this, and told to be lenient, for a copy of a subject with a fragment has two of them; without it, or without
+serdi, their lines are missing.
 """
 import argparse
 import os
