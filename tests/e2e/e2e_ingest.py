@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """quoin ingest: RDF files become a volume, whole or not at all, with the same bytes whatever the machine did on the way."""
+import atexit
 import glob
 import gzip
 import hashlib
 import os
 import random
+import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
-from models import make_cases
+from models import make_cases, make_tiny
 from program import *
 
 EPOCH = {'SOURCE_DATE_EPOCH': '1717286400'}
@@ -44,7 +49,7 @@ def ingest(t, *args, status=0, **how):
 
 
 def exported(t, path):
-    return sorted(t.exits(0, 'export', path).out.decode().splitlines())
+    return sorted(t.exits(0, 'export', path).out.decode().split('\n')[:-1])
 
 
 def left(t):
@@ -104,6 +109,82 @@ def turtle_pipes_and_compression_are_read(t):
     packed = write(t, 'b.nt.gz', gzip.compress(b'<http://e/s> <http://e/p> "z" .\n'))
     ingest(t, packed, '-o', t.path('b.q42'))
     t.equal(exported(t, t.path('b.q42')), ['<http://e/s> <http://e/p> "z" .'])
+
+
+def xxh32(data):
+    """For at most three bytes."""
+    h = 374761393 + len(data)
+    for byte in data:
+        h = h + byte * 374761393 & 2**32 - 1
+        h = (h << 11 | h >> 21) * 2654435761 & 2**32 - 1
+    h = (h ^ h >> 15) * 2246822519 & 2**32 - 1
+    h = (h ^ h >> 13) * 3266489917 & 2**32 - 1
+    return h ^ h >> 16
+
+
+def zstd_frame(data):
+    """One raw block of at most 255 bytes."""
+    return b'\x28\xb5\x2f\xfd\x20' + bytes([len(data)]) + (len(data) << 3 | 1).to_bytes(3, 'little') + data
+
+
+def lz4_frame(data):
+    """One stored block, no checksum of the content."""
+    head = b'\x60\x40'
+    return b'\x04\x22\x4d\x18' + head + bytes([xxh32(head) >> 8 & 255]) + (len(data) | 1 << 31).to_bytes(4, 'little') + data + bytes(4)
+
+
+@test
+def packed_inputs_are_known_by_their_bytes_and_may_have_several_members(t):
+    one, two = b'<http://e/s> <http://e/p> "1" .\n', b'<http://e/s> <http://e/p> "2" .\n'
+    for name, pack in (('gz', gzip.compress), ('zst', zstd_frame), ('lz4', lz4_frame)):
+        for path in ('a.nt.' + name, 'plain.nt'):
+            ingest(t, write(t, path, pack(one) + pack(two)), '-o', t.path('a.q42'), '-f')
+            t.equal(exported(t, t.path('a.q42')), [one.decode().strip(), two.decode().strip()], path)
+        r = ingest(t, write(t, 'cut.nt.' + name, pack(one)[:-6]), '-o', t.path('b.q42'), status=1)
+        t.has(r.err, 'cut.nt.' + name, ('cut short', 'damaged'))
+        t.true(not os.path.exists(t.path('b.q42')), 'nothing of a damaged input')
+
+
+@test
+def a_fault_in_a_packed_input_is_told_by_its_own_line(t):
+    source = write(t, 'a.nt.gz', gzip.compress(b'# one\n<http://e/s> <http://e/p> oops .\n'))
+    t.has(ingest(t, source, '-o', t.path('a.q42'), status=1).err, source, 'line 2, column 27')
+
+
+@test
+def standard_input_is_quads_unless_a_format_is_said(t):
+    ingest(t, '-', '-o', t.path('a.q42'), stdin=b'<http://e/s> <http://e/p> "1" <http://e/g> .\n')
+    t.equal(exported(t, t.path('a.q42')), ['<http://e/s> <http://e/p> "1" <http://e/g> .'])
+    ingest(t, '-', '-o', t.path('b.q42'), '--format', 'ttl', '--base', 'http://e/', stdin=b'<s> <p> 1 .\n')
+    t.equal(exported(t, t.path('b.q42')), ['<http://e/s> <http://e/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .'])
+    ingest(t, '-', '-o', t.path('c.q42'), stdin=gzip.compress(b'<http://e/s> <http://e/p> "3" .\n'))
+    t.equal(exported(t, t.path('c.q42')), ['<http://e/s> <http://e/p> "3" .'])
+    t.has(ingest(t, '-', '-o', t.path('d.q42'), status=1, stdin=b'\n\n<http://e/s> .\n').err, 'standard input', 'line 3, column')
+
+
+@test
+def trig_keeps_its_graphs_and_relative_names_stand_against_the_base(t):
+    trig = write(t, 'a.trig', '@prefix e: <http://e/> .\n<g> { e:s e:p e:o, true . }\ne:s e:p 4.2 .\nGRAPH _:g { e:s e:p <rel> . }\n')
+    ingest(t, trig, '-o', t.path('a.q42'), '--base', 'http://base/x', '--graph', 'http://e/default')
+    t.equal(exported(t, t.path('a.q42')), sorted([
+        '<http://e/s> <http://e/p> <http://e/o> <http://base/g> .',
+        '<http://e/s> <http://e/p> "true"^^<http://www.w3.org/2001/XMLSchema#boolean> <http://base/g> .',
+        '<http://e/s> <http://e/p> "4.2"^^<http://www.w3.org/2001/XMLSchema#decimal> <http://e/default> .',
+        '<http://e/s> <http://e/p> <http://base/rel> _:g .']))
+    t.has(ingest(t, trig, '-o', t.path('b.q42'), status=1).err, 'line 2', 'relative', 'base')
+    t.has(ingest(t, trig, '-o', t.path('b.q42'), '--base', 'x', status=1).err, '"x"', 'absolute IRI')
+    t.has(ingest(t, trig, '-o', t.path('b.q42'), '--base', 'http://b/', '--format', 'ttl', status=1).err, 'line 2', 'TriG')
+
+
+@test
+def the_name_of_an_input_says_its_format_or_it_must_be_said(t):
+    source = write(t, 'a.txt', '<http://e/s> <http://e/p> "1" .\n')
+    t.has(ingest(t, source, '-o', t.path('a.q42'), status=1).err, 'a.txt', '.nt', 'format')
+    ingest(t, source, '-o', t.path('a.q42'), '--format', 'nt')
+    quads = write(t, 'a.nt', '<http://e/s> <http://e/p> "1" <http://e/g> .\n')
+    t.has(ingest(t, quads, '-o', t.path('b.q42'), status=1).err, 'line 1, column')
+    t.has(ingest(t, t.path('missing.nt'), '-o', t.path('b.q42'), status=6).err, 'missing.nt')
+    t.has(ingest(t, t.folder, '-o', t.path('b.q42'), '--format', 'nt', status=1).err, 'folder')
 
 
 @test
@@ -226,6 +307,68 @@ def two_terms_with_one_hash_are_refused_by_both_names(t):
     ingest(t, source, '-o', t.path('bare.q42'), '--terms', 'bare')
 
 
+@test
+def statements_of_rdf_1_2_are_not_supported_yet_and_their_line_is_told(t):
+    text = ['<http://e/s> <http://e/p> <<( <http://e/a> <http://e/b> <http://e/c> )>> .', '<<<http://e/a> <http://e/b> <http://e/c>>> <http://e/p> "x" .',
+            '<< <http://e/a> <http://e/b> <http://e/c> >> <http://e/p> "x" .', '<http://e/s> <http://e/p> "x"@en--ltr .', 'VERSION "1.2"']
+    for format, endings in (('nt', text), ('nq', text), ('ttl', text[:4]), ('trig', text[:4])):
+        for line in endings:
+            source = write(t, 'a.' + format, f'# here\n<http://e/s> <http://e/p> "1" .\n{line}\n')
+            t.has(ingest(t, source, '-o', t.path('a.q42'), status=1).err, source, 'line 3', 'RDF 1.2', 'not supported yet')
+            os.unlink(source)
+            t.equal(left(t), [])
+
+
+@test
+def faults_of_several_inputs_are_listed_with_the_lines_of_each(t):
+    nt = write(t, 'a.nt', '<http://e/s> <http://e/p> "1" .\noops .\n\n<http://e/s> <http://e/p> "2" .\n<http://e/s> <rel> "3" .\n')
+    ttl = write(t, 'b.ttl', '@prefix e: <http://e/> .\ne:s e:p "4" .\ne:s f:p "5" .\ne:s e:p "6" .\n')
+    r = ingest(t, nt, ttl, '-o', t.path('a.q42'), '--reject', t.path('rejects'), '--json').json()
+    listed = open(t.path('rejects')).read()
+    t.equal((r['rejected'], r['quins']), (3, 4))
+    t.has(listed, f'{nt}: ', 'line 2, column 1', 'line 5, column 14', f'{ttl}: ', 'line 3')
+    values = [line.split('"')[1] for line in exported(t, t.path('a.q42'))]
+    t.equal(values, ['1', '2', '4', '6'])
+    t.has(ingest(t, nt, '-o', t.path('b.q42'), '--reject', t.path('rejects'), status=6).err, 'rejects', 'exists')
+    t.equal(left(t), ['a.nt', 'a.q42', 'b.ttl', 'rejects'])
+
+
+# ---------------------------------------------------------------- the generated cases
+N_STATEMENTS = {'nok-01': 2, 'nok-02': 2, 'nok-04': 1, 'nok-05': 2, 'nok-07': 1, 'nok-08': 1, 'nok-10': 1, 'nok-11': 2, 'nok-13': 6,
+                'nok-14': 1, 'nok-16': 1, 'nok-17': 1, 'nok-19': 1, 'nok-20': 2}
+
+
+def check_accepted(t, case):
+    inputs = [case['path']] if os.path.isfile(case['path']) else sorted(glob.glob(os.path.join(case['path'], '*')))
+    r = ingest(t, *inputs, '-o', t.path('a.q42'), '--json')
+    t.exits(0, 'verify', '--strict', t.path('a.q42'))
+    t.equal(r.json()['quins'], N_STATEMENTS[case['id'][:6]])
+    t.equal(len(exported(t, t.path('a.q42'))), r.json()['quins'])
+    back = write(t, 'back.nq', t.exits(0, 'export', t.path('a.q42')).out)
+    ingest(t, back, '-o', t.path('b.q42'))
+    t.equal(digest(t.path('a.q42')), digest(t.path('b.q42')))
+
+
+def check_rejected(t, case):
+    r = ingest(t, case['path'], '-o', t.path('a.q42'), status=1)
+    errors = [line for line in r.err.decode().splitlines() if line.startswith('error: ')]
+    t.equal(len(errors), 1, 'messages')
+    t.has(errors[0], case['path'], 'line', *([] if case['id'].startswith('qcol') else ['column']))
+    t.true(len(errors[0]) < 900, 'the message is too long to be read')
+    t.equal(left(t), [])
+
+
+def define_cases():
+    folder = tempfile.mkdtemp(prefix='quoin-ingest-cases-')
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    texts = [case for family in ('ntriples', 'q42') for case in make_cases(family, folder)
+             if os.path.isdir(case['path']) or case['file'].endswith(('.nt', '.nq'))]
+    for case in texts:
+        if case['expect'] in ('accept', 'reject'):
+            check, what = (check_accepted, 'accepted') if case['expect'] == 'accept' else (check_rejected, 'rejected')
+            add_test(re.sub(r'\W+', '_', case['id']) + f'_is_{what}', lambda t, case=case, check=check: check(t, case))
+
+
 # ---------------------------------------------------------------- labels of the volume
 @test
 def tiers_make_a_sanctuary_and_graph_names_do_not(t):
@@ -249,6 +392,18 @@ def an_existing_volume_is_replaced_only_by_force(t):
     t.has(ingest(t, source, '-o', t.path('a.q42'), status=6).err, 'exists', '--force')
     t.equal(digest(t.path('a.q42')), before)
     ingest(t, source, '-o', t.path('a.q42'), '-f')
+
+
+@test
+def the_companion_of_a_model_is_never_replaced(t):
+    model = make_tiny(t.path('m.gguf'))
+    t.exits(0, 'convert', model, '-o', t.path('m.p64'))
+    before, source = digest(t.path('m.q42')), write(t, 'a.nt', '<http://e/s> <http://e/p> "1" .\n')
+    t.exits(6, 'ingest', source, '-o', t.path('m.q42'))
+    r = t.quoin('ingest', source, '-o', t.path('m.q42'), '--force')
+    t.true(r.status not in (0, 2), r.describe())
+    t.has(r.err, 'm.q42', 'model')
+    t.equal(digest(t.path('m.q42')), before)
 
 
 def big_source(t):
@@ -301,6 +456,27 @@ def a_full_disk_is_told_and_leaves_nothing(t):
         t.equal(left(t), ['big.nt'])
 
 
+@test
+def a_load_that_dies_while_it_writes_any_byte_leaves_the_old_file_or_none(t):
+    # The signal of a file that grows too large, which nothing catches: a kill at a place that is known.
+    source, old = big_source(t), None
+    for turn in range(2):
+        for limit in (1, 4096, 1 << 20, 6 << 20, 12 << 20, 16 << 20):
+            for more in ((), ('--segment-size', '24M')):
+                def confine():
+                    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+                    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+                r = subprocess.run([PROGRAM, 'ingest', source, '-o', t.path('a.q42'), '-f', '--memory', '32M', '-q', *more],
+                                   env={**os.environ, **EPOCH}, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, preexec_fn=confine)
+                t.true(r.returncode in (-signal.SIGXFSZ, 6), f'{limit} bytes: {r.returncode} {r.stderr.decode()}')
+                t.equal(left(t), ['big.nt'] if old is None else ['a.q42', 'big.nt'])
+        if turn == 0:
+            ingest(t, source, '-o', t.path('a.q42'))
+            old = digest(t.path('a.q42'))
+    t.equal(digest(t.path('a.q42')), old)
+
+
 # ---------------------------------------------------------------- sets
 @test
 def a_set_holds_the_same_statements_in_files_of_at_most_the_asked_size(t):
@@ -336,6 +512,21 @@ def a_set_that_cannot_be_finished_leaves_no_file(t):
 
 
 @test
+def a_set_that_cannot_be_replaced_stays_whole(t):
+    large, small = write(t, 'a.nq', ''.join(lines(60000))), write(t, 'b.nq', ''.join(lines(6000, 3)))
+    ingest(t, small, '-o', t.path('set.q42'), '--segment-size', '256K')
+    before = {f: digest(t.path(f)) for f in left(t)}
+    for limit in (1000, 100000, 200000):
+        def confine():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        r = t.quoin('ingest', large, '-o', t.path('set.q42'), '--segment-size', '256K', '-f', preexec=confine)
+        t.equal(r.status, 6)
+        t.equal({f: digest(t.path(f)) for f in left(t)}, before)
+    t.exits(0, 'verify', '--strict', t.path('set.q42'))
+
+
+@test
 def a_set_that_is_replaced_leaves_no_stale_files(t):
     large, small = write(t, 'a.nq', ''.join(lines(60000))), write(t, 'b.nq', ''.join(lines(6000, 3)))
     ingest(t, large, '-o', t.path('set.q42'), '--segment-size', '256K')
@@ -357,5 +548,6 @@ def a_wrong_command_line_is_a_usage_error(t):
     t.equal(left(t), ['a.nt'])
 
 
+define_cases()
 if __name__ == '__main__':
     main()

@@ -12,6 +12,7 @@ from program import *
 VECTORS = os.path.join(SOURCE, 'tests', 'vectors', 'q42')
 sys.path.insert(0, VECTORS)
 from make_canonical import CANONICAL, MARK, MEDICAL, SURFACE  # noqa: E402
+from q42_vectors import lz4_decode  # noqa: E402
 
 EPOCH = {'SOURCE_DATE_EPOCH': '1717286400'}
 WAYS = ('check', 'magnet', 'torrent', 'cid', 'car')
@@ -31,11 +32,15 @@ def copy(t, name):
 
 
 def sections(data):
-    """What does not depend on the compressor: flags, time, root, and the bytes of each section but directory and data."""
+    """What does not depend on the compressor: flags, time, root, the bytes of each section but directory and data, and raw blocks."""
     found = {'flags': data[4:8], 'time': data[136:144], 'root': data[104:136]}
     for name, field in (('lexicon', 8), ('bidx', 24), ('fidx', 192), ('pidx', 208), ('dag', 144)):
         offset, length = struct.unpack_from('<QQ', data, field)
         found[name] = data[offset:offset + length]
+    at, length = struct.unpack_from('<QQ', data, 40)
+    start = struct.unpack_from('<Q', data, 56)[0]
+    payloads = [struct.unpack_from('<QI', data, at + i) for i in range(0, length, 16)]
+    found['blocks'] = [lz4_decode(data[start + offset + 4:start + offset + size], 40960) for offset, size in payloads]
     return found
 
 
