@@ -29,6 +29,10 @@ _quoin_options() {
         export) echo '--output --force --lossy --unsorted --memory --terms --strict -o' ;;
         stats) echo '--top --memory --terms --strict' ;;
         diff) echo '--brief --lossy --memory --strict' ;;
+        ingest)
+            echo '--output --format --graph --base --tier --commons --sanctuary --segment-size --memory --jobs --reject --long-literals' \
+                '--terms --keep-duplicates --force -o -g -m -j -f'
+            ;;
         merge) echo '--output --force --segment-size --memory --strict -o' ;;
     esac
 }
@@ -37,12 +41,13 @@ _quoin_options() {
 _quoin_values() {
     case $1 in
         --terms) echo 'auto surface bare token' ;;
-        --format) echo 'nquads jsonl tsv table' ;;
+        --format) echo 'nquads jsonl tsv table nt nq ttl trig' ;;
         --numeric) echo 'auto f32acc act8' ;;
         --kv) echo 'auto f16 bf16 f32' ;;
         --integrity) echo 'full lazy' ;;
         --assume) echo 'llama' ;;
         --base) echo 'base32 base58 hex' ;;
+        --long-literals) echo 'refuse reject' ;;
         --privacy) echo 'sanctuary restricted commons' ;;
         --layout) echo 'packed plain auto' ;;
         --weights) echo 'keep q4_k_soa f16 ffn-q4_0 ffn-ternary' ;;
@@ -56,7 +61,7 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench compact journal migrate publish vault query export stats diff merge --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench compact journal migrate publish vault query export stats diff merge ingest --help --version' -- "$current")
         return
     fi
     local values

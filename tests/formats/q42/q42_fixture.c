@@ -59,7 +59,9 @@ static fmt_status check_blocks(const q42_volume *volume, note_log *log, fmt_diag
     for (uint64_t i = 0; i < volume->header.block_count; i++) {
         q42_verify_block(volume, i, Q42_WANT_DIGEST | Q42_WANT_INDEXES, room, &facts);
         q42_chain_join(&chain, &facts);
-        q42_chain_add_payload(&chain, i);
+        if (!chain.has_dag) {
+            q42_chain_add_payload(&chain, i);
+        }
         status = take(&facts.decode, status, diag);
         status = take(&facts.tail, status, diag);
         status = take(&facts.fidx, status, diag);
