@@ -25,7 +25,7 @@ typedef struct bench {
 
 static void bench_open(bench *b, uint32_t n_lanes, volume_writer_options options) {
     memset(b, 0, sizeof *b);
-    strcpy(b->folder, "/tmp/quoin-writer-XXXXXX");
+    snprintf(b->folder, sizeof b->folder, "/tmp/quoin-writer-XXXXXX");
     assert_non_null(mkdtemp(b->folder));
     snprintf(b->path, sizeof b->path, "%s/out.q42", b->folder);
     options.memory = options.memory != 0 ? options.memory : 32 * MIB;
