@@ -14,11 +14,11 @@
 #include "cli/command.h"
 #include "common/crc32c.h"
 
-const command *const commands[] = {&command_convert,  &command_ingest, &command_verify,   &command_inspect, &command_run, &command_chat,
-                                   &command_tokenize, &command_backends, &command_bench,
-                                   &command_query, &command_export, &command_stats, &command_diff,
-                                   &command_merge,
-                                   &command_compact, &command_migrate, &command_publish, &command_journal, &command_vault, NULL};
+/* In the order of `quoin --help`: models first, then volumes. */
+const command *const commands[] = {&command_convert, &command_verify,   &command_inspect,  &command_run,     &command_chat,
+                                   &command_tokenize, &command_backends, &command_bench,    &command_ingest,  &command_query,
+                                   &command_export,   &command_stats,    &command_diff,     &command_merge,   &command_journal,
+                                   &command_compact,  &command_migrate,  &command_publish,  &command_vault,   NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;
