@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <quoin/q42.h>
 
+#include "base/atomic_file.h"
 #include "base/mapped_file.h"
 
 enum { MOST_DIGITS = 9 };
@@ -95,6 +97,19 @@ bool set_members_read(const char *root, set_members *out_members) {
     }
     mapped_file_close(&file);
     return is_read;
+}
+
+static bool is_taken(const char *root, const char *kind, uint32_t number) {
+    char path[ATOMIC_PATH_SIZE + 40];
+    struct stat facts;
+    snprintf(path, sizeof path, "%.*s.%s-%05u.q42", set_stem_size(root), root, kind, number);
+    return lstat(path, &facts) == 0;
+}
+
+void set_members_step_over(const char *root, set_members *members) {
+    while (is_taken(root, "lex", members->next_number) || is_taken(root, "segment", members->next_number)) {
+        members->next_number++;
+    }
 }
 
 void set_members_remove(const set_members *members) {

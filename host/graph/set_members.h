@@ -19,6 +19,9 @@ int set_stem_size(const char *root);
 
 /* The members that the root at `root` lists; none when there is no readable root. False without memory. */
 bool set_members_read(const char *root, set_members *out_members);
+/* Moves next_number behind files that have a member's name already, such as those that a load left when it was killed between giving
+ * names and putting the root in place: no root lists them, and they are nobody's to overwrite. */
+void set_members_step_over(const char *root, set_members *members);
 /* Takes the files away: the root does not list them any more. */
 void set_members_remove(const set_members *members);
 void set_members_free(set_members *members);

@@ -6,7 +6,8 @@
  *     STEM.q42                  the root: manifest, and the mark of the terms' form
  *
  * All files are written without names. They get them when the last is complete, the root at the very end. NNNNN begins at 0; where a
- * set is replaced, behind its numbers, so that the old set is whole until the moment when the new root takes its place.
+ * set is replaced, behind its numbers, so that the old set is whole until the moment when the new root takes its place. Numbers of
+ * files that are there already are stepped over.
  */
 #include <inttypes.h>
 #include <stdio.h>

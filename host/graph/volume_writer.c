@@ -52,6 +52,9 @@ static qn_status create(volume_writer *w, const char *path, error_context *err) 
     if (w->options.is_forced && !set_members_read(w->target.path, &w->replaced)) {
         return FAIL(err, QN_NO_HOST_MEM, "%s: no memory for the list of its members", path);
     }
+    if (w->options.segment_bytes != 0) {
+        set_members_step_over(w->target.path, &w->replaced);
+    }
     spill_file_init(&w->quin_spill, w->target.path);
     spill_file_init(&w->term_spill, w->target.path);
     const qn_status status = open_lanes(w, err);

@@ -527,6 +527,17 @@ def a_set_that_cannot_be_replaced_stays_whole(t):
 
 
 @test
+def members_that_a_killed_load_left_are_in_nobodys_way(t):
+    source = write(t, 'a.nq', ''.join(lines(20000)))
+    for name in ('set.lex-00000.q42', 'set.lex-00001.q42', 'set.segment-00000.q42'):
+        write(t, name, 'left')
+    ingest(t, source, '-o', t.path('set.q42'), '--segment-size', '256K')
+    t.exits(0, 'verify', '--strict', t.path('set.q42'))
+    t.true(os.path.exists(t.path('set.segment-00002.q42')), left(t))
+    t.equal({open(t.path(f), 'rb').read(5) == b'left' for f in ('set.lex-00000.q42', 'set.lex-00001.q42', 'set.segment-00000.q42')}, {True})
+
+
+@test
 def a_set_that_is_replaced_leaves_no_stale_files(t):
     large, small = write(t, 'a.nq', ''.join(lines(60000))), write(t, 'b.nq', ''.join(lines(6000, 3)))
     ingest(t, large, '-o', t.path('set.q42'), '--segment-size', '256K')
