@@ -243,6 +243,18 @@ static fmt_status scan_frames(journal_scan *s) {
     return FMT_OK;
 }
 
+/* What a crash leaves is no part of the journal. */
+static fmt_status check_tail(journal_scan *s) {
+    fmt_diag found;
+    if (s->journal.n_torn_bytes == 0) {
+        return FMT_OK;
+    }
+    files_refuse(&found, Q42F_R_JOURNAL_TAIL, (diag_place){.offset = s->journal.end, .index = FMT_NO_INDEX},
+                 "%llu bytes behind the last transaction are left of one that was not finished",
+                 (unsigned long long)s->journal.n_torn_bytes);
+    return files_settle(&s->r, &found);
+}
+
 fmt_status q42_journal_open(fmt_span span, fmt_mode mode, q42_journal *out_journal, fmt_note_fn *note, void *note_ctx,
                             fmt_diag *diag) {
     journal_scan s = {.r = {mode, note, note_ctx, diag}, .journal = {.span = span, .end = Q42_JOURNAL_HEADER_BYTES}};
@@ -255,6 +267,9 @@ fmt_status q42_journal_open(fmt_span span, fmt_mode mode, q42_journal *out_journ
     }
     if (status == FMT_OK) {
         s.journal.n_torn_bytes = span.size - s.journal.end;
+        status = check_tail(&s);
+    }
+    if (status == FMT_OK) {
         *out_journal = s.journal;
     }
     return status;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/ntriples.h>
+
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/graph_command.h"
@@ -57,6 +59,19 @@ static int refuse_usage(command_context *c) {
     return EXIT_USAGE;
 }
 
+/* What is wrong with an IRI is told by its column alone: an option has no lines. */
+static qn_status check_iri(const char *option, const char *iri, error_context *err) {
+    static char room[NTRIPLES_TERM_ROOM];
+    static const char line[] = "line 1, ";
+    ntriples_term term;
+    fmt_diag diag;
+    if (iri == NULL || ntriples_make_iri((fmt_str){iri, strlen(iri)}, room, &term, &diag) == FMT_OK) {
+        return QN_OK;
+    }
+    const char *words = strncmp(diag.text, line, sizeof line - 1) == 0 ? diag.text + sizeof line - 1 : diag.text;
+    return FAIL(err, QN_BAD_INPUT, "%s \"%.200s\" is no absolute IRI: %s", option, iri, words);
+}
+
 static qn_status check_arguments(command_context *c) {
     if (c->args.n_items == 0) {
         return FAIL(&c->err, QN_BAD_INPUT, "ingest needs at least one input; \"-\" is standard input");
@@ -70,6 +85,9 @@ static qn_status check_arguments(command_context *c) {
     }
     if (strcmp(settings.long_literals, "reject") == 0 && settings.rejects == NULL) {
         return FAIL(&c->err, QN_BAD_INPUT, "--long-literals reject needs --reject FILE to list them in");
+    }
+    if (check_iri("--graph", settings.graph, &c->err) != QN_OK || check_iri("--base", settings.base, &c->err) != QN_OK) {
+        return QN_BAD_INPUT;
     }
     uint32_t n_standard = 0;
     for (uint32_t i = 0; i < c->args.n_items; i++) {

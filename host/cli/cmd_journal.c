@@ -122,6 +122,8 @@ static qn_status create_journal(journal_work *w, error_context *err) {
 typedef struct editing {
     journal_edit edit;
     bool adds;
+    bool is_malformed; /* the text read last is no N-Quads */
+    bool is_argument;  /* and it came from the command line */
     char *scratch; /* [NTRIPLES_SCRATCH_SIZE] */
 } editing;
 
@@ -139,7 +141,8 @@ static qn_status take_statements(editing *e, fmt_span bytes, const char *name, e
             return status;
         }
     }
-    return found == FMT_NOT_FOUND ? QN_OK : FAIL(err, QN_BAD_INPUT, "%s: %s", name, diag.text);
+    e->is_malformed = found != FMT_NOT_FOUND;
+    return e->is_malformed ? FAIL(err, QN_BAD_INPUT, "%s: %s", name, diag.text) : QN_OK;
 }
 
 /* A statement on the command line may do without its full stop. */
@@ -198,6 +201,7 @@ static qn_status take_all(editing *e, const arguments *args, error_context *err)
     qn_status status = QN_OK;
     for (uint32_t i = 0; status >= 0 && i < settings.statements.n_items; i++) {
         status = take_argument(e, settings.statements.items[i], err);
+        e->is_argument = e->is_malformed;
     }
     for (uint32_t i = 3; status >= 0 && i < args->n_items; i++) {
         status = take_file(e, args->items[i], err);
@@ -219,10 +223,6 @@ static qn_status write_transaction(journal_work *w, editing *e, journal_writer *
 }
 
 static qn_status edit_journal(journal_work *w, editing *e, error_context *err) {
-    QN_TRY(open_volume(w, err), err, "editing");
-    if (access(w->journal_path, F_OK) != 0) {
-        QN_TRY(create_journal(w, err), err, "making %s", w->journal_path);
-    }
     QN_TRY(open_journal(w, err), err, "editing");
     journal_writer writer;
     QN_TRY(journal_writer_open(&w->journal, &writer, err), err, "editing %s", w->journal_path);
@@ -234,6 +234,20 @@ static qn_status edit_journal(journal_work *w, editing *e, error_context *err) {
     return status;
 }
 
+/* A journal that is made for an edit goes again when the edit is refused. */
+static qn_status edit_old_or_new(journal_work *w, editing *e, error_context *err) {
+    QN_TRY(open_volume(w, err), err, "editing");
+    const bool is_new = access(w->journal_path, F_OK) != 0;
+    if (is_new) {
+        QN_TRY(create_journal(w, err), err, "making %s", w->journal_path);
+    }
+    const qn_status status = edit_journal(w, e, err);
+    if (is_new && status < 0) {
+        unlink(w->journal_path);
+    }
+    return status;
+}
+
 static int run_edit(journal_work *w, bool adds) {
     editing e = {.adds = adds};
     command_context *c = w->c;
@@ -241,11 +255,12 @@ static int run_edit(journal_work *w, bool adds) {
         return graph_refuse_usage(c, "journal %s needs VOLUME, JOURNAL and statements: FILEs, - or --statement",
                                   adds ? "append" : "remove");
     }
-    const qn_status status = edit_journal(w, &e, &c->err);
+    const qn_status status = edit_old_or_new(w, &e, &c->err);
     const uint64_t n_changed = e.edit.n_changed, n_idle = e.edit.n_idle;
     journal_edit_free(&e.edit);
     if (status < 0) {
-        return command_fail(c);
+        const int exit_status = command_fail(c);
+        return e.is_argument ? EXIT_USAGE : exit_status;
     }
     json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:I}", "volume", w->volume_path, "journal", w->journal_path,
                                adds ? "added" : "removed", (json_int_t)n_changed, adds ? "already_there" : "not_there",
@@ -264,10 +279,6 @@ static int print_journal(journal_work *w, bool is_replay) {
     if (status < 0) {
         json_decref(list);
         return status == QN_IO && c->err.code == QN_OK ? EXIT_IO : command_fail(c);
-    }
-    if (w->journal.journal.n_torn_bytes > 0) {
-        log_line(QN_LOG_INFO, "note: %s: %" PRIu64 " bytes behind the last transaction are left of one that was not finished",
-                 w->journal_path, w->journal.journal.n_torn_bytes);
     }
     if (list == NULL) {
         return EXIT_DONE;

@@ -118,7 +118,23 @@ def a_wrong_statement_writes_nothing_and_names_line_and_column(t):
     volume, journal = make_volume(t), t.path('a.q42j')
     bad = write(t.path('bad.nq'), '<http://e.example/1> <http://e.example/p> "1" .\n<http://e.example/2> nonsense .\n')
     t.has(t.exits(1, 'journal', 'append', volume, journal, bad).err, 'bad.nq', 'line 2', 'column')
-    t.equal(len(read(journal)), 128)
+    t.equal(os.path.exists(journal), False, 'a journal that was made for it')
+    t.exits(0, 'journal', 'append', volume, journal, '-s', '<http://e.example/1> <http://e.example/p> "1" .')
+    before = read(journal)
+    t.has(t.exits(2, 'journal', 'append', volume, journal, '-s', '<http://e.example/1> nonsense').err, '--statement', 'column')
+    t.equal(read(journal), before, 'a journal that was there')
+
+
+@test
+def a_torn_tail_is_a_note_strict_refuses_it_and_appending_takes_it_away(t):
+    volume, journal = make_volume(t), t.path('a.q42j')
+    for n in '12':
+        t.exits(0, 'journal', 'append', volume, journal, '-s', f'<http://e.example/{n}> <http://e.example/p> "{n}" .')
+    os.truncate(journal, os.path.getsize(journal) - 5)
+    t.has(t.exits(0, 'verify', journal).err, 'note', 'journal-tail')
+    t.has(t.exits(1, 'verify', journal, '--strict').err, 'journal-tail', 'byte ')
+    t.exits(0, 'journal', 'append', volume, journal, '-s', '<http://e.example/3> <http://e.example/p> "3" .')
+    t.lacks(t.exits(0, 'verify', journal, '--strict').err, 'note')
 
 
 @test

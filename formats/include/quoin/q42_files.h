@@ -94,8 +94,8 @@ typedef struct q42_journal {
     uint64_t n_ignored;       /* frames that are well formed but say nothing, see q42_journal_open */
 } q42_journal;
 
-/* Reads all frames. Half a frame at the end, or a transaction without commit, is no error: it is what a crash leaves, and is not part
- * of the journal. A frame of a wrong size, a term that is no UTF-8 or not the text of its key, and a frame outside a transaction are
+/* Reads all frames. Half a frame at the end, or a transaction without commit, is what a crash leaves: a note (FMT_MODE_STRICT refuses
+ * it), and not part of the journal. A frame of a wrong size, a term that is no UTF-8 or not the text of its key, and a frame outside a transaction are
  * ignored with a note (FMT_MODE_STRICT refuses them). A wrong checksum, an unknown type, a payload over the limit and a quin with
  * a wrong parity are errors. [no-alloc] */
 fmt_status q42_journal_open(fmt_span span, fmt_mode mode, q42_journal *out_journal, fmt_note_fn *note, void *note_ctx,

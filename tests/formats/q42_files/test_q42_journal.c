@@ -128,13 +128,19 @@ static void wherever_the_file_is_cut_the_committed_transactions_stay(void **stat
         q42_journal journal;
         fmt_diag diag;
         note_count notes = {0};
-        assert_int_equal(open_mode(&file, FMT_MODE_STRICT, &journal, &notes, &diag), FMT_OK);
+        assert_int_equal(open_mode(&file, FMT_MODE_DEFAULT, &journal, &notes, &diag), FMT_OK);
         const uint64_t n_wanted = file.size == whole ? 2 : file.size >= first_end;
         assert_int_equal(journal.n_transactions, n_wanted);
         assert_int_equal(journal.end, n_wanted == 2   ? whole
                                       : n_wanted == 1 ? first_end
                                                       : Q42_JOURNAL_HEADER_BYTES);
         assert_int_equal(journal.n_torn_bytes, file.size - journal.end);
+        const bool is_torn = file.size != journal.end;
+        assert_int_equal(notes.n, is_torn ? 1 : 0);
+        assert_int_equal(open_mode(&file, FMT_MODE_STRICT, &journal, &notes, &diag), is_torn ? FMT_BAD_FILE : FMT_OK);
+        if (is_torn) {
+            assert_string_equal(diag.rule, "journal-tail");
+        }
         assert_int_equal(journal.last_sequence, 3 * n_wanted);
     }
 }
@@ -231,6 +237,7 @@ static void put_false_term(journal_file *file) {
 }
 static void put_outside(journal_file *file) {
     put_quin(file, Q42_JOURNAL_ADD, 9);
+    put_add_transaction(file, 2);
 }
 static void restart_numbers(journal_file *file) {
     file->sequence = 0;
@@ -249,7 +256,7 @@ static void what_says_nothing_is_a_note_and_strict_refuses_it(void **state) {
         uint32_t n_notes;
     } rows[] = {
         {put_short_add, "journal-frame", 1, 1},      {put_false_term, "journal-term", 1, 1},
-        {put_outside, "journal-outside", 1, 1},      {restart_numbers, "journal-sequence", 2, 1},
+        {put_outside, "journal-outside", 2, 1},      {restart_numbers, "journal-sequence", 2, 1},
         {use_profile_9, "journal-header", 1, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
