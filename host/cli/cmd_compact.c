@@ -161,4 +161,4 @@ static int run(command_context *c) {
 const command command_compact = {
     .name = "compact", .summary = "Write a volume anew, without what nothing uses", .synopsis = "VOLUME -o FILE [options]",
     .example = "  quoin compact books.q42 --journal books.q42j -o books-2.q42\n  quoin compact books.q42 --in-place\n",
-    .options = compact_options, .run = run};
+    .options = compact_options, .run = run, .is_without_backend = true};

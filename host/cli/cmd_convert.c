@@ -333,4 +333,4 @@ const command command_convert = {
     .name = "convert", .summary = "Write a GGUF model or a folder of Safetensors as a P64 container",
     .synopsis = "MODEL.gguf|FOLDER [-o FILE] [options]",
     .example = "  quoin convert smollm2.gguf -o smollm2.p64\n  quoin convert model.gguf --weights q4_k_soa --json\n",
-    .options = convert_options, .run = run};
+    .options = convert_options, .run = run, .is_without_backend = true};

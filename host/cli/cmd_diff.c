@@ -124,4 +124,4 @@ const command command_diff = {.name = "diff",
                               .synopsis = "BEFORE AFTER [options]",
                               .example = "  quoin diff monday.q42 tuesday.q42\n  quoin diff --brief a.q42 b.q42 && echo equal\n",
                               .options = diff_options_table,
-                              .run = run};
+                              .run = run, .is_without_backend = true};

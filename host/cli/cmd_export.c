@@ -99,4 +99,4 @@ const command command_export = {.name = "export",
                                 .synopsis = "VOLUME [options]",
                                 .example = "  quoin export schema.q42 -o schema.nq.gz\n  quoin export schema.q42 --unsorted | head\n",
                                 .options = export_options_table,
-                                .run = run};
+                                .run = run, .is_without_backend = true};

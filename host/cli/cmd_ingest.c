@@ -163,4 +163,4 @@ const command command_ingest = {
     .name = "ingest", .summary = "Load RDF files into a Q42 volume", .synopsis = "IN... -o OUT.q42 [options]",
     .example = "  quoin ingest schema.nt.gz people.ttl -o people.q42\n"
                "  zcat dump.nq.gz | quoin ingest - -o dump.q42 --segment-size 512M\n",
-    .options = ingest_options_table, .run = run};
+    .options = ingest_options_table, .run = run, .is_without_backend = true};

@@ -313,4 +313,4 @@ const command command_inspect = {
     .example =
         "  quoin inspect model.p64 --tensors\n  quoin inspect model.gguf --json\n  quoin inspect graph.q42 --explain\n",
     .options = inspect_options,
-    .run = run};
+    .run = run, .is_without_backend = true};

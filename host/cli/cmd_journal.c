@@ -403,4 +403,4 @@ const command command_journal = {
     .synopsis = "append|remove|replay|checkpoint VOLUME JOURNAL [FILE...], or show JOURNAL",
     .example = "  quoin journal append books.q42 books.q42j -s '<http://e.example/a> <http://e.example/b> \"c\"'\n"
                "  quoin journal replay books.q42 books.q42j\n  quoin journal checkpoint books.q42 books.q42j\n",
-    .options = journal_options, .run = run};
+    .options = journal_options, .run = run, .is_without_backend = true};

@@ -97,4 +97,4 @@ const command command_merge = {.name = "merge",
                                .synopsis = "VOLUME... --output FILE [options]",
                                .example = "  quoin merge a.q42 b.q42 -o both.q42\n",
                                .options = merge_options_table,
-                               .run = run};
+                               .run = run, .is_without_backend = true};

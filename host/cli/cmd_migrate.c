@@ -148,4 +148,4 @@ static int run(command_context *c) {
 const command command_migrate = {.name = "migrate", .summary = "Bring an older volume up to date",
                                  .synopsis = "FILE [-o FILE] [options]",
                                  .example = "  quoin migrate old.q42 --dry-run\n  quoin migrate raw.q42 -o new.q42\n",
-                                 .options = migrate_options, .run = run};
+                                 .options = migrate_options, .run = run, .is_without_backend = true};

@@ -292,4 +292,4 @@ const command command_publish = {
     .synopsis = "check|magnet|torrent|cid|car VOLUME [options]",
     .example = "  quoin publish check books.q42\n  quoin publish magnet books.q42 --web-seed https://example.org/{name}\n"
                "  quoin publish car books.q42 -o books.car\n",
-    .options = publish_options, .run = run};
+    .options = publish_options, .run = run, .is_without_backend = true};

@@ -258,4 +258,4 @@ const command command_query = {
     .example = "  quoin query schema.q42 '?class a rdfs:Class' --prefix rdfs=http://www.w3.org/2000/01/rdf-schema# --count\n"
                "  quoin query data.q42 '?s <http://e.example/height> ?h' '?s <http://e.example/name> ?n' --where '?h >= 10'\n",
     .options = query_options,
-    .run = run};
+    .run = run, .is_without_backend = true};

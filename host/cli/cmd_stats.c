@@ -150,4 +150,4 @@ const command command_stats = {.name = "stats",
                                .synopsis = "VOLUME [options]",
                                .example = "  quoin stats schema.q42\n  quoin stats schema.q42 --json --top 10\n",
                                .options = stats_options,
-                               .run = run};
+                               .run = run, .is_without_backend = true};

@@ -109,4 +109,4 @@ static int run(command_context *c) {
 const command command_vault = {.name = "vault", .summary = "List and verify what a .qualia manifest names",
                                .synopsis = "list|verify MANIFEST [options]",
                                .example = "  quoin vault list books.qualia\n  quoin vault verify books.qualia --json\n",
-                               .options = vault_options, .run = run};
+                               .options = vault_options, .run = run, .is_without_backend = true};

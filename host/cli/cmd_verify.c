@@ -155,4 +155,4 @@ const command command_verify = {
     .example =
         "  quoin verify model.p64\n  quoin verify model.p64 --strict --json\n  quoin verify graph.q42 --level blocks\n",
     .options = verify_options,
-    .run = run};
+    .run = run, .is_without_backend = true};

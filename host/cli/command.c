@@ -19,10 +19,12 @@
 #define MAX_THREADS 256
 #define BACKEND_SECTION "backend "
 
+enum { N_GENERAL = 6, N_COMMON = 13 }; /* common options that have nothing to do with backends come first */
+
 static command_context *volatile signal_context; /* the one context whose cancel flag signals set */
 
 static const option *make_common_options(command_context *c) {
-    static option table[13];
+    static option table[N_COMMON];
     const option filled[] = {
         {OPTION_FLAG, "json", 0, NULL, "one JSON object on standard output, nothing else there", &c->json, 0, 0, NULL,
          NULL},
@@ -147,6 +149,16 @@ static qn_status apply_config(command_context *c, const command *which, const op
     return QN_OK;
 }
 
+/* Options of backends are taken by every command, since a configuration may hold them, but shown only where they count. */
+static void print_common_help(const option *table, bool is_without_backend) {
+    option shown[N_COMMON];
+    memcpy(shown, table, sizeof shown);
+    if (is_without_backend) {
+        shown[N_GENERAL].kind = OPTION_END;
+    }
+    options_print_help(shown);
+}
+
 qn_status command_parse(command_context *c, const command *which, int argc, char *const *argv) {
     const option *const tables[] = {which->options(), make_common_options(c)};
     const uint32_t n_tables = sizeof tables / sizeof tables[0];
@@ -163,7 +175,7 @@ qn_status command_parse(command_context *c, const command *which, int argc, char
         printf("usage: quoin %s %s\n%s.\n\noptions:\n", which->name, which->synopsis, which->summary);
         options_print_help(tables[0]);
         printf("\ncommon options:\n");
-        options_print_help(tables[1]);
+        print_common_help(tables[1], which->is_without_backend);
         printf("\nexample:\n%s", which->example);
     }
     return QN_OK;

@@ -65,6 +65,7 @@ typedef struct command {
     const char *example;    /* lines of a worked example */
     const option *(*options)(void); /* the command's own table */
     int (*run)(command_context *c); /* arguments are parsed; returns the exit status */
+    bool is_without_backend; /* --help leaves out the options that choose one */
 } command;
 
 /* The commands, ending with a null name. */

@@ -94,7 +94,8 @@ def main():
         complain(f"--help lists only {commands}")
     shared = set()
     for command in commands:
-        own, shared = read_help(quoin, command)
+        own, common = read_help(quoin, command)
+        shared |= common  # commands that run no model leave out the options of backends
         if not own and command != "backends":
             complain(f"{command}: --help lists no options")
         check_page(man / f"quoin-{command}.1", SECTIONS)
