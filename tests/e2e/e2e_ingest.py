@@ -333,6 +333,48 @@ def faults_of_several_inputs_are_listed_with_the_lines_of_each(t):
     t.equal(left(t), ['a.nt', 'a.q42', 'b.ttl', 'rejects'])
 
 
+# ---------------------------------------------------------------- the tests of the W3C
+def read_manifest(folder):
+    """(kind, path) of each test; kind is as the manifest says, without the prefix."""
+    with open(os.path.join(folder, 'manifest.ttl'), encoding='utf-8') as f:
+        found = re.findall(r'rdft:Test(?:NTriples|NQuads)(PositiveSyntax|NegativeSyntax)\b.*?mf:action\s*<([^>]+)>', f.read(), re.S)
+    return [(kind, os.path.join(folder, name)) for kind, name in found]
+
+
+@test
+def the_tests_of_rdf_1_1_behave_as_their_manifests_say(t):
+    for name, n in (('rdf-n-triples', 70), ('rdf-n-quads', 87)):
+        tests = read_manifest(corpus(f'data/rdf-tests/rdf/rdf11/{name}'))
+        t.true(len(tests) >= n, f'{len(tests)} tests in {name}')
+        for kind, path in tests:
+            if kind == 'PositiveSyntax':
+                ingest(t, path, '-o', t.path('a.q42'), '-f')
+                t.exits(0, 'verify', '--strict', t.path('a.q42'))
+                os.unlink(t.path('a.q42'))
+            else:
+                t.has(ingest(t, path, '-o', t.path('a.q42'), status=1).err, path, 'line', 'column')
+            t.equal(left(t), [])
+
+
+# Nothing that the grammar of RDF 1.1 refuses: rdf:langString and rdf:dirLangString as a written datatype, a subtag of nine letters or more.
+ONLY_1_2_REFUSES = ('ntriples-langdir-bad-3.nt', 'ntriples-langdir-bad-4.nt', 'ntriples-langdir-bad-5.nt')
+
+
+@test
+def the_tests_of_rdf_1_2_are_read_or_said_to_be_not_supported_yet(t):
+    n_unsupported = 0
+    for name in ('rdf-n-triples', 'rdf-n-quads'):
+        tests = read_manifest(corpus(f'data/rdf-tests/rdf/rdf12/{name}/syntax'))
+        t.true(len(tests) > 0, f'no tests in {name}')
+        for kind, path in tests:
+            r = t.quoin('ingest', path, '-o', t.path('a.q42'), '-f', env=EPOCH)
+            if kind == 'PositiveSyntax' and r.status != 0:
+                t.has(r.err, path, 'line', 'RDF 1.2', 'not supported yet')
+                n_unsupported += 1
+            t.true(r.status == 1 or kind == 'PositiveSyntax' or os.path.basename(path) in ONLY_1_2_REFUSES, r.describe())
+    t.true(n_unsupported > 10, f'{n_unsupported} are not supported')
+
+
 # ---------------------------------------------------------------- the generated cases
 N_STATEMENTS = {'nok-01': 2, 'nok-02': 2, 'nok-04': 1, 'nok-05': 2, 'nok-07': 1, 'nok-08': 1, 'nok-10': 1, 'nok-11': 2, 'nok-13': 6,
                 'nok-14': 1, 'nok-16': 1, 'nok-17': 1, 'nok-19': 1, 'nok-20': 2}
