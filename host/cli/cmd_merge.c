@@ -82,7 +82,7 @@ static int run(command_context *c) {
         command_fail(c);
         return EXIT_USAGE;
     }
-    graph_volume *volumes[OPTION_LIST_MAX] = {NULL};
+    graph_volume *volumes[ARGUMENTS_MAX] = {NULL};
     volume_report report;
     const qn_status status = merge(c, volumes, &options, &report);
     const int exit_status = status < 0 ? command_fail(c) : print_report(c, &report);

@@ -142,6 +142,11 @@ static qn_status refuse_unknown(const option *const *tables, uint32_t n_tables, 
                            : FAIL(err, QN_BAD_INPUT, "unknown option %s; --help lists the options", text);
 }
 
+/* -j2 is -j 2. Only numbers: "-temp" is more likely a long option that lacks a dash. */
+static bool takes_joined(const option *o, char first) {
+    return (o->kind == OPTION_UINT || o->kind == OPTION_UINT64 || o->kind == OPTION_FLOAT) && first >= '0' && first <= '9';
+}
+
 /* One option at argv[*at], and its value from the same or the next argument. */
 static qn_status parse_one(const option *const *tables, uint32_t n_tables, int argc, char *const *argv, int *at,
                            error_context *err) {
@@ -149,10 +154,9 @@ static qn_status parse_one(const option *const *tables, uint32_t n_tables, int a
     const bool is_long = text[1] == '-';
     const char *equals = is_long ? strchr(text, '=') : NULL;
     const size_t length = equals != NULL ? (size_t)(equals - text) - 2 : strlen(text) - 2;
-    const option *o = is_long           ? options_find(tables, n_tables, text + 2, length)
-                      : text[2] == '\0' ? find_letter(tables, n_tables, text[1])
-                                        : NULL;
-    if (o == NULL) {
+    const option *o = is_long ? options_find(tables, n_tables, text + 2, length) : find_letter(tables, n_tables, text[1]);
+    const bool is_joined = !is_long && text[2] != '\0';
+    if (o == NULL || (is_joined && !takes_joined(o, text[2]))) {
         return refuse_unknown(tables, n_tables, text, err);
     }
     if (o->kind == OPTION_FLAG && equals == NULL) {
@@ -162,7 +166,7 @@ static qn_status parse_one(const option *const *tables, uint32_t n_tables, int a
         }
         return QN_OK;
     }
-    const char *value = equals != NULL ? equals + 1 : *at + 1 < argc ? argv[++*at] : NULL;
+    const char *value = equals != NULL ? equals + 1 : is_joined ? text + 2 : *at + 1 < argc ? argv[++*at] : NULL;
     if (value == NULL) {
         return FAIL(err, QN_BAD_INPUT, "option %s needs a value: %s %s", text, text, o->metavar);
     }
@@ -182,8 +186,8 @@ qn_status options_parse(const option *const *tables, uint32_t n_tables, int argc
             if (status < 0) {
                 return status;
             }
-        } else if (out_arguments->n_items == OPTION_LIST_MAX) {
-            return FAIL(err, QN_BAD_INPUT, "more than %d arguments", OPTION_LIST_MAX);
+        } else if (out_arguments->n_items == ARGUMENTS_MAX) {
+            return FAIL(err, QN_BAD_INPUT, "more than %d arguments", ARGUMENTS_MAX);
         } else {
             out_arguments->items[out_arguments->n_items++] = text;
         }

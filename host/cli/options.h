@@ -1,7 +1,7 @@
 /* options.h — command-line options as tables: parsing, ranges, help and "did you mean".
  *
  * A command describes its options once; parsing, `--help`, completion and the configuration file all read that table.
- * Accepted forms: --name value, --name=value, -x value, flags without value, `--` ends options. Numbers are read in the
+ * Accepted forms: --name value, --name=value, -x value, -x2 for numbers, flags without value, `--` ends options. Numbers are read in the
  * C locale whatever the user's locale is; a comma as decimal point is refused with those words.
  *
  * Threading: one thread at a time.
@@ -18,6 +18,7 @@ typedef uint32_t option_kind;
 enum { OPTION_FLAG, OPTION_UINT, OPTION_UINT64, OPTION_FLOAT, OPTION_STRING, OPTION_LIST, OPTION_END };
 
 #define OPTION_LIST_MAX 64
+#define ARGUMENTS_MAX 4096 /* as many files as a shell gives for *.nt */
 
 typedef struct option_list {
     const char *items[OPTION_LIST_MAX];
@@ -38,7 +39,7 @@ typedef struct option {
 
 /* What is left when options are taken away. */
 typedef struct arguments {
-    const char *items[OPTION_LIST_MAX];
+    const char *items[ARGUMENTS_MAX];
     uint32_t n_items;
 } arguments;
 

@@ -56,6 +56,8 @@ static void every_form_of_an_option_is_read(void **state) {
     assert_true(got.temperature == 0.75);
     assert_string_equal(got.mode, "lazy");
     assert_false(got.quiet);
+    assert_int_equal(parse((const char *const[MAX_WORDS]){"-t7"}, &rest, NULL), QN_OK);
+    assert_int_equal(got.threads, 7);
 }
 
 static void values_may_begin_with_a_dash_and_a_double_dash_ends_options(void **state) {
@@ -100,6 +102,7 @@ static void what_cannot_be_is_refused_with_option_and_value(void **state) {
         {{"--sed=3"}, {"--sed=3", "did you mean --seed"}},
         {{"--xyzzyxyzzy"}, {"--xyzzyxyzzy", "--help lists"}},
         {{"-x"}, {"-x", "unknown option"}},
+        {{"-threads"}, {"-threads", "did you mean --threads"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         arguments rest;
