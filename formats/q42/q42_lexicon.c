@@ -273,6 +273,9 @@ fmt_status q42_lexicon_next(const q42_lexicon *lexicon, q42_lexicon_walk *walk, 
     }
     lexicon_page page;
     fmt_status status = lexicon_get_page(lexicon, walk->page, &page, diag);
+    if (status == FMT_OK && walk->entry >= page.n_entries) {
+        return FMT_BAD_ARG; /* a walk that the caller set where nothing is */
+    }
     status = status == FMT_OK ? check_position(lexicon, &page, walk->entry, diag) : status;
     status = status == FMT_OK ? lexicon_get_entry(lexicon, &page, walk->entry, out_term, diag) : status;
     if (status != FMT_OK) {

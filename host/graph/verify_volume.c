@@ -291,7 +291,7 @@ static const char *compare_member(const q42_segment *member, const subject *s, c
         if (q42_lexicon_next(&s->volume.lexicon, &walk, &first, NULL) == FMT_OK) {
             held.least = held.most = first.hash;
             q42_term last;
-            walk.page = s->volume.lexicon.n_pages - 1;
+            walk = (q42_lexicon_walk){.page = s->volume.lexicon.n_pages - 1}; /* from the first entry of the last page */
             while (q42_lexicon_next(&s->volume.lexicon, &walk, &last, NULL) == FMT_OK) {
                 held.most = last.hash;
             }

@@ -592,6 +592,13 @@ def a_set_that_is_replaced_leaves_no_stale_files(t):
 
 
 @test
+def a_set_whose_last_page_of_terms_holds_one_is_whole(t):
+    source = write(t, 'a.nt', ''.join('<http://e/s> <http://e/p> "lit%d" .\n' % i for i in range(4095)))   # 4,097 terms
+    ingest(t, source, '-o', t.path('a.q42'), '--segment-size', '1G')
+    t.equal(t.exits(0, 'verify', t.path('a.q42'), '--json').json()['valid'], True)
+
+
+@test
 def a_wrong_command_line_is_a_usage_error(t):
     source = write(t, 'a.nt', '')
     for args in ([source], ['-o', t.path('x.q42')], [source, '-o', t.path('x.q42'), '--memory', '1M'], ['-', '-', '-o', t.path('x.q42')],
