@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/same_file.h"
 #include "cli/graph_command.h"
 #include "cli/volume_options.h"
 #include "graph/file_digest.h"
@@ -66,11 +66,6 @@ static qn_status open_journal(compaction *k, const char *path, error_context *er
     return status;
 }
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static qn_status choose_output(compaction *k, const char *path, error_context *err) {
     const bool is_set = graph_volume_is_set(k->volume);
     const char *output = settings.is_in_place ? path : settings.output;
@@ -81,7 +76,7 @@ static qn_status choose_output(compaction *k, const char *path, error_context *e
         return FAIL(err, QN_BAD_INPUT, "--segment-size %s: must be at least %uK", settings.segment_size,
                     VOLUME_LEAST_SEGMENT / 1024);
     }
-    if (output != NULL && is_same_file(path, output) && !settings.is_in_place) {
+    if (output != NULL && same_file(path, output) && !settings.is_in_place) {
         return FAIL(err, QN_BAD_INPUT, "%s: is the source; --in-place replaces it", output);
     }
     if (settings.is_in_place && (is_set || k->request.segment_bytes > 0)) {

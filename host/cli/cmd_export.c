@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/same_file.h"
 #include "cli/command.h"
+#include "cli/graph_command.h"
 #include "cli/text_output.h"
 #include "cli/volume_options.h"
 #include "graph/volume_export.h"
@@ -73,6 +75,9 @@ static int run(command_context *c) {
              c->args.n_items);
         command_fail(c);
         return EXIT_USAGE;
+    }
+    if (settings.output != NULL && same_file(settings.output, c->args.items[0])) {
+        return graph_refuse_usage(c, "%s is read and written at once: export into another file", settings.output);
     }
     if (volume_options_memory(settings.memory, &memory, &c->err) < 0) {
         command_fail(c);

@@ -7,6 +7,7 @@
 #include <quoin/ntriples.h>
 
 #include "base/log.h"
+#include "base/same_file.h"
 #include "cli/command.h"
 #include "cli/graph_command.h"
 #include "graph/ingest.h"
@@ -72,6 +73,23 @@ static qn_status check_iri(const char *option, const char *iri, error_context *e
     return FAIL(err, QN_BAD_INPUT, "%s \"%.200s\" is no absolute IRI: %s", option, iri, words);
 }
 
+/* No file is read and replaced, and no two results have one name. */
+static qn_status check_paths(const arguments *inputs, error_context *err) {
+    for (uint32_t i = 0; i < inputs->n_items; i++) {
+        const char *input = inputs->items[i];
+        const char *clash = same_file(input, settings.output)                                      ? "-o"
+                            : settings.rejects != NULL && same_file(input, settings.rejects) ? "--reject"
+                                                                                                   : NULL;
+        if (clash != NULL) {
+            return FAIL(err, QN_BAD_INPUT, "%s is an input and the file of %s: give another one", input, clash);
+        }
+    }
+    if (settings.rejects != NULL && same_file(settings.output, settings.rejects)) {
+        return FAIL(err, QN_BAD_INPUT, "%s is the file of -o and of --reject: give another one", settings.rejects);
+    }
+    return QN_OK;
+}
+
 static qn_status check_arguments(command_context *c) {
     if (c->args.n_items == 0) {
         return FAIL(&c->err, QN_BAD_INPUT, "ingest needs at least one input; \"-\" is standard input");
@@ -87,6 +105,9 @@ static qn_status check_arguments(command_context *c) {
         return FAIL(&c->err, QN_BAD_INPUT, "--long-literals reject needs --reject FILE to list them in");
     }
     if (check_iri("--graph", settings.graph, &c->err) != QN_OK || check_iri("--base", settings.base, &c->err) != QN_OK) {
+        return QN_BAD_INPUT;
+    }
+    if (check_paths(&c->args, &c->err) != QN_OK) {
         return QN_BAD_INPUT;
     }
     uint32_t n_standard = 0;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text_buffer.h"
+#include "base/same_file.h"
 #include "cli/graph_command.h"
 #include "graph/publication.h"
 #include "graph/publish.h"
@@ -122,7 +123,10 @@ static qn_status make_path(const publication *p, const publish_file *file, const
     const int n = settings.output == NULL ? snprintf(out, PATH_ROOM, "%s%s", file->path, ending)
                   : is_set ? snprintf(out, PATH_ROOM, "%s/%s%s", settings.output, file->name, ending)
                            : snprintf(out, PATH_ROOM, "%s", settings.output);
-    return n > 0 && n < PATH_ROOM ? QN_OK : FAIL(err, QN_BAD_INPUT, "%s: the path of the output is too long", file->path);
+    if (n <= 0 || n >= PATH_ROOM) {
+        return FAIL(err, QN_BAD_INPUT, "%s: the path of the output is too long", file->path);
+    }
+    return same_file(out, file->path) ? FAIL(err, QN_BAD_INPUT, "%s is what is published: write another file", out) : QN_OK;
 }
 
 static qn_status add_line(publication *p, const char *text, error_context *err) {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/same_file.h"
 #include "graph/volume_export.h"
 
 #define N_CACHED (1u << 18)    /* ids whose new id is remembered; a power of two */
@@ -32,11 +32,6 @@ typedef struct merge_run {
 
 /* ---------------------------------------------------------------- may they be merged? */
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat left, right;
-    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev && left.st_ino == right.st_ino;
-}
-
 static qn_status check_volumes(graph_volume *const *volumes, uint32_t n, const char *path, error_context *err) {
     for (uint32_t i = 0; i < n; i++) {
         const term_convention first = graph_volume_terms(volumes[0]), terms = graph_volume_terms(volumes[i]);
@@ -45,7 +40,7 @@ static qn_status check_volumes(graph_volume *const *volumes, uint32_t n, const c
                         "export one with --lossy and ingest it", graph_volume_path(volumes[0]), term_convention_name(first),
                         graph_volume_path(volumes[i]), term_convention_name(terms));
         }
-        if (is_same_file(graph_volume_path(volumes[i]), path)) {
+        if (same_file(graph_volume_path(volumes[i]), path)) {
             return FAIL(err, QN_BAD_INPUT, "%s is read and written at once; merge into another file", path);
         }
     }

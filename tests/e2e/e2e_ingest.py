@@ -599,6 +599,25 @@ def a_set_whose_last_page_of_terms_holds_one_is_whole(t):
 
 
 @test
+def no_file_is_read_and_replaced_and_no_two_results_have_one_name(t):
+    text = '<http://e/s> <http://e/p> "1" .\n'
+    source = write(t, 'a.nt', text)
+    os.link(source, t.path('linked.nt'))
+    for words in (['-o', source, '--force'], ['-o', t.path('linked.nt'), '--force'], ['-o', t.path('v.q42'), '--reject', source, '--force'],
+                  ['-o', t.path('v.q42'), '--reject', t.path('v.q42'), '--force'],
+                  ['-o', t.path('v.q42'), '--reject', t.folder + '/./v.q42', '--force']):
+        ingest(t, source, *words, status=2)
+        t.equal(open(source).read(), text, 'the input')
+        t.equal(left(t), ['a.nt', 'linked.nt'])
+    ingest(t, source, '-o', t.path('v.q42'), '--commons')
+    before = digest(t.path('v.q42'))
+    t.exits(2, 'export', t.path('v.q42'), '-o', t.path('v.q42'), '--force')
+    for what in ('torrent', 'car'):
+        t.has(t.exits(1, 'publish', what, t.path('v.q42'), '-o', t.path('v.q42'), '--force').err, 'is what is published')
+    t.equal(digest(t.path('v.q42')), before, 'the volume')
+
+
+@test
 def a_wrong_command_line_is_a_usage_error(t):
     source = write(t, 'a.nt', '')
     for args in ([source], ['-o', t.path('x.q42')], [source, '-o', t.path('x.q42'), '--memory', '1M'], ['-', '-', '-o', t.path('x.q42')],
