@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/secret.h"
+
 /* One to one, so that slices of mixed ids are about equally full whatever the ids look like. 0 stays 0: it has a slot of its own. */
 static uint64_t mix(uint64_t id) {
     id ^= id >> 32;
@@ -14,7 +16,7 @@ static uint64_t mix(uint64_t id) {
 }
 
 qn_status id_counter_init(id_counter *counter, uint64_t memory, error_context *err) {
-    *counter = (id_counter){.n_slots = 1024, .most = UINT64_MAX};
+    *counter = (id_counter){.n_slots = 1024, .most = UINT64_MAX, .multiplier = secret_multiplier()};
     while (counter->n_slots * 4 * sizeof *counter->slots <= memory) {
         counter->n_slots *= 2;
     }
@@ -31,7 +33,7 @@ void id_counter_deinit(id_counter *counter) {
 
 /* The slot that holds `mixed`, or the empty one where it belongs. */
 static uint64_t *find_slot(id_counter *counter, uint64_t mixed) {
-    uint64_t at = (mixed * UINT64_C(0x9E3779B97F4A7C15)) >> 20 & (counter->n_slots - 1);
+    uint64_t at = secret_slot(mixed, counter->multiplier, counter->n_slots);
     while (counter->slots[at] != 0 && counter->slots[at] != mixed) {
         at = (at + 1) & (counter->n_slots - 1);
     }

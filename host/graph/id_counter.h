@@ -19,6 +19,7 @@ typedef struct id_counter {
     uint64_t *slots;       /* [n_slots + 1]: mixed ids, 0: empty; the last one is for the id that mixes to 0 */
     uint64_t *kept;        /* [n_slots]: what stays when a slice is halved */
     uint64_t n_slots, n_used;
+    uint64_t multiplier;   /* see secret.h */
     uint64_t least, most;  /* the slice of this pass, of mixed ids */
     uint64_t n_counted;    /* in the passes before */
 } id_counter;

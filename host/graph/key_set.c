@@ -1,14 +1,16 @@
-/* key_set.c — open addressing, at most half full; keys are hashes already, so their low bits after one multiplication will do. */
+/* key_set.c — open addressing, at most half full. */
 #include "graph/key_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/secret.h"
+
 #define LEAST_SLOTS 1024u
 
 /* Where the key stands, or the free slot where it would. */
-static uint64_t find_slot(const uint64_t *slots, uint64_t n_slots, uint64_t key) {
-    uint64_t at = (key * UINT64_C(0x9E3779B97F4A7C15)) >> 20 & (n_slots - 1);
+static uint64_t find_slot(const uint64_t *slots, uint64_t n_slots, uint64_t multiplier, uint64_t key) {
+    uint64_t at = secret_slot(key, multiplier, n_slots);
     while (slots[at] != 0 && slots[at] != key) {
         at = (at + 1) & (n_slots - 1);
     }
@@ -19,7 +21,7 @@ bool key_set_has(const key_set *set, uint64_t key) {
     if (key == 0) {
         return set->has_zero;
     }
-    return set->n_slots > 0 && set->slots[find_slot(set->slots, set->n_slots, key)] == key;
+    return set->n_slots > 0 && set->slots[find_slot(set->slots, set->n_slots, set->multiplier, key)] == key;
 }
 
 static bool grow(key_set *set) {
@@ -28,9 +30,10 @@ static bool grow(key_set *set) {
     if (slots == NULL) {
         return false;
     }
+    set->multiplier = set->multiplier != 0 ? set->multiplier : secret_multiplier();
     for (uint64_t i = 0; i < set->n_slots; i++) {
         if (set->slots[i] != 0) {
-            slots[find_slot(slots, n_slots, set->slots[i])] = set->slots[i];
+            slots[find_slot(slots, n_slots, set->multiplier, set->slots[i])] = set->slots[i];
         }
     }
     free(set->slots);
@@ -47,7 +50,7 @@ bool key_set_add(key_set *set, uint64_t key) {
     if (set->n_keys * 2 >= set->n_slots && !grow(set)) {
         return false;
     }
-    uint64_t *slot = &set->slots[find_slot(set->slots, set->n_slots, key)];
+    uint64_t *slot = &set->slots[find_slot(set->slots, set->n_slots, set->multiplier, key)];
     set->n_keys += *slot == 0;
     *slot = key;
     return true;

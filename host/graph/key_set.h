@@ -11,6 +11,7 @@
 typedef struct key_set {
     uint64_t *slots; /* 0: free; key 0 is kept in has_zero */
     uint64_t n_slots, n_keys;
+    uint64_t multiplier; /* see secret.h; 0 until the first key */
     bool has_zero;
 } key_set;
 

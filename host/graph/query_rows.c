@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/secret.h"
+
 #define LEAST_CAPACITY 64u
 #define MOST_CAPACITY 65536u
 #define GROWTH 4u
@@ -26,7 +28,8 @@ bool row_batch_init(row_batch *batch, uint32_t n_variables, uint32_t capacity, u
     *batch = (row_batch){.n_variables = n_variables,
                          .capacity = capacity,
                          .limit = first_limit < capacity ? first_limit : capacity,
-                         .n_heads = count_heads(capacity)};
+                         .n_heads = count_heads(capacity),
+                         .multiplier = secret_multiplier()};
     batch->values = calloc((size_t)capacity * n_variables + 1, sizeof *batch->values);
     batch->sorted = calloc(capacity, sizeof *batch->sorted);
     batch->heads = calloc(batch->n_heads, sizeof *batch->heads);
@@ -81,38 +84,33 @@ const uint64_t *row_batch_at(const row_batch *batch, uint32_t row) {
     return batch->values + (size_t)row * batch->n_variables;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 32;
-}
-
-static uint64_t hash_row(const plan_step *step, const uint64_t *row) {
+static uint32_t head_of_row(const row_batch *batch, const plan_step *step, const uint64_t *row) {
     uint64_t hash = 0;
     for (uint32_t i = 0; i < N_PLACES; i++) {
-        hash = step->places[i].kind == PLACE_BOUND ? mix(hash, row[step->places[i].variable]) : hash;
+        hash = step->places[i].kind == PLACE_BOUND ? secret_mix(hash, row[step->places[i].variable], batch->multiplier) : hash;
     }
-    return hash;
+    return (uint32_t)secret_slot(hash, batch->multiplier, batch->n_heads);
 }
 
-static uint64_t hash_quin(const plan_step *step, const q42_quin *quin) {
+static uint32_t head_of_quin(const row_batch *batch, const plan_step *step, const q42_quin *quin) {
     uint64_t hash = 0;
     for (uint32_t i = 0; i < N_PLACES; i++) {
-        hash = step->places[i].kind == PLACE_BOUND ? mix(hash, query_quin_place(quin, i)) : hash;
+        hash = step->places[i].kind == PLACE_BOUND ? secret_mix(hash, query_quin_place(quin, i), batch->multiplier) : hash;
     }
-    return hash;
+    return (uint32_t)secret_slot(hash, batch->multiplier, batch->n_heads);
 }
 
 void row_batch_index(row_batch *batch, const plan_step *step) {
     memset(batch->heads, 0xFF, batch->n_heads * sizeof *batch->heads);
     for (uint32_t i = batch->n_rows; i > 0; i--) { /* backwards, so that chains run forwards */
-        uint32_t *head = &batch->heads[hash_row(step, row_batch_at(batch, i - 1)) & (batch->n_heads - 1)];
+        uint32_t *head = &batch->heads[head_of_row(batch, step, row_batch_at(batch, i - 1))];
         batch->nexts[i - 1] = *head;
         *head = i - 1;
     }
 }
 
 uint32_t row_batch_first(const row_batch *batch, const plan_step *step, const q42_quin *quin) {
-    return batch->heads[hash_quin(step, quin) & (batch->n_heads - 1)];
+    return batch->heads[head_of_quin(batch, step, quin)];
 }
 
 uint32_t row_batch_next(const row_batch *batch, uint32_t row) {

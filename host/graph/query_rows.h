@@ -20,6 +20,7 @@ typedef struct row_batch {
     row_place *sorted;        /* [capacity] */
     uint32_t *heads, *nexts;  /* [n_heads], [capacity]: chains of rows with the same hash */
     uint32_t n_heads;         /* a power of two */
+    uint64_t multiplier;      /* see secret.h */
 } row_batch;
 
 /* Rows that fit into `memory` bytes: at least 64. */

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/secret.h"
+
 #define RECENT_KEYS 65536u
-#define MAX_NESTING 64u /* triples inside triples */
+#define MAX_NESTING 16u /* triples inside triples */
 #define PROGRESS_QUINS 65536u
 
 typedef struct rewrite {
@@ -14,6 +16,7 @@ typedef struct rewrite {
     rewrite_report report;
     volume_lane *lane;        /* null in the first pass */
     bool may_have_triples, has_wide_keys, is_flat;
+    uint64_t multiplier;      /* see secret.h */
     uint64_t *recent;         /* [RECENT_KEYS] keys whose terms the writer has; 0: none */
     uint64_t n_done, n_total; /* quins, for the progress */
     char *text;               /* [Q42_MAX_TERM] */
@@ -87,7 +90,7 @@ static bool is_value(const rewrite *w, uint64_t id) {
 /* The term of an id, once; its id in the new volume is narrow_id's. */
 static qn_status add_term(rewrite *w, uint64_t id, unsigned depth, error_context *err) {
     q42_term term;
-    uint64_t *slot = &w->recent[(id * UINT64_C(0x9E3779B97F4A7C15)) >> 48];
+    uint64_t *slot = &w->recent[secret_slot(id, w->multiplier, RECENT_KEYS)];
     if (id == Q42_DEFAULT_GRAPH || is_value(w, id) || *slot == id) {
         return QN_OK;
     }
@@ -266,6 +269,7 @@ static bool is_graph_name(void *ctx, uint64_t context) {
 
 static qn_status prepare(rewrite *w, error_context *err) {
     const rewrite_request *r = w->request;
+    w->multiplier = secret_multiplier();
     w->recent = calloc(RECENT_KEYS, sizeof *w->recent);
     w->text = malloc(Q42_MAX_TERM);
     w->report.tally.is_name = is_graph_name;

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/secret.h"
+
 qn_status row_set_init(row_set *set, uint32_t n_values, uint64_t memory, error_context *err) {
-    *set = (row_set){.n_values = n_values, .n_heads = 1024};
+    *set = (row_set){.n_values = n_values, .n_heads = 1024, .multiplier = secret_multiplier()};
     const uint64_t capacity = memory / (n_values * sizeof(uint64_t) + 3 * sizeof(uint32_t));
     set->capacity = capacity < (1u << 24) ? (uint32_t)capacity : 1u << 24;
     while (set->n_heads / 4 * 3 < set->capacity) {
@@ -26,10 +28,9 @@ qn_status row_set_add(row_set *set, const uint64_t *row, bool *out_is_new, error
     const size_t size = set->n_values * sizeof *row;
     uint64_t hash = 0;
     for (uint32_t i = 0; i < set->n_values; i++) {
-        hash = (hash ^ row[i]) * UINT64_C(0x9E3779B97F4A7C15);
-        hash ^= hash >> 29;
+        hash = secret_mix(hash, row[i], set->multiplier);
     }
-    uint32_t at = (uint32_t)(hash >> 20) & (set->n_heads - 1);
+    uint32_t at = (uint32_t)secret_slot(hash, set->multiplier, set->n_heads);
     for (; set->heads[at] != 0; at = (at + 1) & (set->n_heads - 1)) {
         if (memcmp(set->rows + (size_t)(set->heads[at] - 1) * set->n_values, row, size) == 0) {
             *out_is_new = false;

@@ -12,6 +12,7 @@
 typedef struct row_set {
     uint32_t n_values;  /* of a row */
     uint32_t n_rows, capacity, n_heads;
+    uint64_t multiplier; /* see secret.h */
     uint64_t *rows;     /* [capacity][n_values] */
     uint32_t *heads;    /* [n_heads]: row + 1, or 0 */
 } row_set;

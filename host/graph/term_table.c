@@ -3,26 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "graph/radix_sort.h"
+#include "graph/secret.h"
 
-#define FIRST_PLACE 8u  /* so that 0 means free */
-#define FIRST_SHIFT 52u /* 64 - log2(TERM_FIRST_SLOTS) */
-
-/* Without a source of randomness, early at boot, the address of a slot array has to do. */
-static uint64_t choose_multiplier(const void *address) {
-    uint64_t value;
-    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != (ssize_t)sizeof value) {
-        value = (uint64_t)(uintptr_t)address * UINT64_C(0x9E3779B97F4A7C15);
-    }
-    return value | 1;
-}
+#define FIRST_PLACE 8u /* so that 0 means free */
 
 bool term_table_open(term_table *table, uint64_t arena_room) {
-    *table = (term_table){.capacity = TERM_FIRST_SLOTS, .shift = FIRST_SHIFT, .arena_used = FIRST_PLACE};
+    *table = (term_table){.capacity = TERM_FIRST_SLOTS, .multiplier = secret_multiplier(),
+                          .arena_used = FIRST_PLACE};
     table->slots = calloc(table->capacity, sizeof *table->slots);
-    table->multiplier = choose_multiplier(table->slots);
     return table->slots != NULL && memory_region_open(&table->arena, arena_room);
 }
 
@@ -40,7 +30,6 @@ bool term_table_clear(term_table *table) {
     free(table->slots);
     table->slots = slots;
     table->capacity = TERM_FIRST_SLOTS;
-    table->shift = FIRST_SHIFT;
     table->n = 0;
     table->arena_used = FIRST_PLACE;
     memory_region_clear(&table->arena);
@@ -49,7 +38,7 @@ bool term_table_clear(term_table *table) {
 
 term_slot *term_table_find(const term_table *table, uint64_t key) {
     const uint64_t mask = table->capacity - 1;
-    uint64_t at = key * table->multiplier >> table->shift;
+    uint64_t at = secret_slot(key, table->multiplier, table->capacity);
     while (table->slots[at].at != 0 && table->slots[at].key != key) {
         at = (at + 1) & mask;
     }
@@ -67,7 +56,6 @@ lexicon_entry term_table_entry(const term_table *table, const term_slot *slot) {
 bool term_table_grow(term_table *table) {
     term_table larger = *table;
     larger.capacity = 2 * table->capacity;
-    larger.shift--;
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (larger.slots == NULL) {
         return false;

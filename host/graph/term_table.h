@@ -1,7 +1,5 @@
 /* term_table.h — lexicon entries by key, in memory: an open-addressing table of (key, place) over an arena of texts.
  *
- * Keys are hashes without a secret, so whoever writes the input can choose them. Each table places them by a multiplier of
- * its own that nobody knows: no input makes look-ups slow.
  *
  * Threading: one thread at a time per table.
  * Memory:    the table is allocated and doubles; the arena is a region of fixed room. Both are owned until term_table_close.
@@ -36,8 +34,7 @@ typedef struct term_slot {
 typedef struct term_table {
     term_slot *slots;   /* [capacity], a power of two */
     uint64_t capacity, n;
-    uint64_t multiplier; /* odd, random */
-    uint32_t shift;      /* 64 - log2(capacity) */
+    uint64_t multiplier; /* see secret.h */
     memory_region arena;
     uint64_t arena_used;
 } term_table;

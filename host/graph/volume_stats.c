@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "graph/id_counter.h"
+#include "graph/secret.h"
 #include "graph/volume_export.h"
 #include "graph/volume_files.h"
 
 #define PROGRESS_EVERY 65536u
 #define N_HEADS (2 * STATS_MAX_LISTED) /* a power of two */
-#define HEAD_OF(id) ((uint32_t)((id) * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (N_HEADS - 1))
 
 typedef struct id_table {
-    uint32_t *heads;   /* [N_HEADS]: item + 1, or 0 */
+    uint64_t multiplier; /* see secret.h */
+    uint32_t *heads;     /* [N_HEADS]: item + 1, or 0 */
     id_list list;
 } id_table;
 
@@ -29,13 +30,14 @@ typedef struct stats_run {
 } stats_run;
 
 static bool table_init(id_table *table) {
+    table->multiplier = secret_multiplier();
     table->heads = calloc(N_HEADS, sizeof *table->heads);
     table->list.items = calloc(STATS_MAX_LISTED, sizeof *table->list.items);
     return table->heads != NULL && table->list.items != NULL;
 }
 
 static void table_add(id_table *table, uint64_t id) {
-    uint32_t at = HEAD_OF(id);
+    uint32_t at = (uint32_t)secret_slot(id, table->multiplier, N_HEADS);
     while (table->heads[at] != 0 && table->list.items[table->heads[at] - 1].id != id) {
         at = (at + 1) & (N_HEADS - 1);
     }
