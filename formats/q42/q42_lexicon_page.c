@@ -8,6 +8,7 @@
 #include "q42_lexicon.h"
 
 #define DID_PREFIX "did:q42:"
+#define MOST_NAMES 65536u /* what 16 bits can tell apart */
 
 /* ------------------------------------------------------------------------------------------------- finding the page */
 
@@ -77,6 +78,12 @@ fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, lexicon
         return q42_refuse(diag, Q42_R_LEXICON_PAGE, ((diag_place){lexicon->base + at, number, page.n_entries, count}),
                           "page %llu says %u entries, %u prefixes and texts at byte %llu; its record says %llu entries",
                           (ull)number, count, page.n_names, (ull)blob, (ull)page.n_entries);
+    }
+    if (page.n_names > page.n_entries || page.n_names > MOST_NAMES) {
+        return q42_refuse(diag, Q42_R_LEXICON_PAGE,
+                          ((diag_place){lexicon->base + at + Q42_LEX_PAGE_NAMES_AT, number, page.n_entries, page.n_names}),
+                          "page %llu has %u shared prefixes for %llu entries, whose prefix is named in 16 bits", (ull)number,
+                          page.n_names, (ull)page.n_entries);
     }
     page.keys = start + Q42_LEX_PAGE_HEADER_BYTES;
     page.blob = start + blob;

@@ -102,10 +102,11 @@ qn_status rdf_reader_next_chunk(rdf_reader *reader, void *buffer, uint64_t room,
     pthread_mutex_lock(&reader->lock);
     qn_status status = reader->failed;
     if (status == QN_OK) {
-        status = cut_chunk(reader, buffer, room, out_chunk, err);
+        status = cut_chunk(reader, buffer, room, out_chunk, &reader->failure);
         reader->failed = status;
-    } else if (status != QN_NOT_FOUND) {
-        FAIL(err, status, "%s: reading it has failed before", rdf_reader_name(reader));
+    }
+    if (status < 0 && status != QN_NOT_FOUND && err != NULL) {
+        *err = reader->failure;
     }
     pthread_mutex_unlock(&reader->lock);
     return status;

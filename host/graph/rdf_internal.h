@@ -18,6 +18,7 @@ struct rdf_reader {
     uint64_t carry_size, carry_room;
     uint64_t offset, line, serial; /* of the next chunk */
     qn_status failed;   /* QN_OK, or what ended the reading */
+    error_context failure; /* its words */
 };
 
 /* rdf_reader_each for Turtle and TriG. */

@@ -82,7 +82,8 @@ typedef struct rdf_chunk {
                               beginning only and must not be parsed; reading goes on behind it */
 } rdf_chunk;
 
-/* Fills buffer[room], room at least RDF_LEAST_ROOM. QN_NOT_FOUND without words at the end. [any-thread] [may block] */
+/* Fills buffer[room], room at least RDF_LEAST_ROOM. QN_NOT_FOUND without words at the end. A
+ * failure is told in the same words to every thread. [any-thread] [may block] */
 qn_status rdf_reader_next_chunk(rdf_reader *reader, void *buffer, uint64_t room, rdf_chunk *out_chunk, error_context *err);
 
 /* Syntax and prefix for ntriples_start; valid until close. [any-thread] */

@@ -272,6 +272,22 @@ def read_flat_lexicon(path):
 
 
 @test
+def triples_that_double_at_every_depth_end_at_sixteen(t):
+    names = {n: f'<http://e.example/{n}>' for n in 'sp'}
+    ids = {n: key(text) for n, text in names.items()}
+    triples = [(ids['s'], ids['p'], ids['s'])]
+    while len(triples) < 40:
+        inner = triple_id(triples[-1])
+        triples.append((inner, ids['p'], inner))
+    for depth, status in ((15, 0), (39, 1)):
+        block = [quin((ids['s'], ids['p'], triple_id(triples[depth]), 0))]
+        write(t.path('a.q42'), build([block], flat_lexicon({key(n): n.encode() for n in names.values()}, triples[:depth + 1])))
+        r = t.exits(status, 'compact', t.path('a.q42'), '-o', t.path(f'{depth}.q42'))
+        if status:
+            t.has(r.err, 'more than 16 triples inside each other')
+
+
+@test
 def triples_used_as_terms_stay_with_what_they_are_made_of_and_others_go(t):
     names = {n: f'<http://e.example/{n}>' for n in 'spoxyzuvw'}
     ids = {n: key(text) for n, text in names.items()}

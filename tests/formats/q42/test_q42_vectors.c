@@ -111,6 +111,20 @@ static void v5_a_block_decodes_to_its_bytes(void **state) {
     free(o.bytes);
 }
 
+static void a_page_with_more_shared_prefixes_than_entries_is_refused(void **state) {
+    size_t size;
+    uint8_t *bytes = read_vector("v6-named.lex", &size);
+    q42_lexicon lexicon;
+    (void)state;
+    bytes[72 + 4] = 4; /* the page's second word, for three entries */
+    assert_int_equal(q42_lexicon_open((fmt_span){bytes, size}, 0, &lexicon, &diag), FMT_OK);
+    assert_int_equal(q42_lexicon_check_page(&lexicon, 0, &diag), FMT_BAD_FILE);
+    assert_string_equal(diag.rule, "lexicon.page");
+    assert_int_equal(diag.offset, 76);
+    assert_int_equal(diag.got, 4);
+    free(bytes);
+}
+
 static void v6_every_form_of_lexicon_gives_its_terms(void **state) {
     static const struct {
         const char *name;
@@ -354,6 +368,7 @@ int main(void) {
         cmocka_unit_test(v3_and_v4_quins_fold_five_fields),
         cmocka_unit_test(v5_a_block_decodes_to_its_bytes),
         cmocka_unit_test(v6_every_form_of_lexicon_gives_its_terms),
+        cmocka_unit_test(a_page_with_more_shared_prefixes_than_entries_is_refused),
         cmocka_unit_test(v6_an_empty_lexicon_has_no_terms),
         cmocka_unit_test(v6_triples_and_identities_are_told_apart),
         cmocka_unit_test(v7_indexes_tell_the_block),
