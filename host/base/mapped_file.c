@@ -14,14 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_MAPPINGS 1024
+#define MAX_MAPPINGS 131072 /* the largest volume set, its lexicon shards, and what else is open */
 
 /* Read by the signal handler, so: atomics only, and a slot is filled before `size` makes it visible. */
 static struct {
     _Atomic(uintptr_t) begin;
     _Atomic(uintptr_t) size;
     atomic_bool is_damaged;
-} mappings[MAX_MAPPINGS];
+} mappings[MAX_MAPPINGS]; /* pages of it that are never used cost nothing */
+static _Atomic(uint32_t) n_ever_used; /* slots behind it have never been filled */
+static uint32_t least_free;           /* no slot before it is free; under table_lock */
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction previous_action;
@@ -29,7 +31,8 @@ static bool is_handler_installed;
 
 static bool patch_page(uintptr_t address) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    for (uint32_t i = 0; i < MAX_MAPPINGS; i++) {
+    const uint32_t n = atomic_load(&n_ever_used);
+    for (uint32_t i = 0; i < n; i++) {
         const uintptr_t begin = atomic_load(&mappings[i].begin);
         if (address - begin < atomic_load(&mappings[i].size)) {
             atomic_store(&mappings[i].is_damaged, true);
@@ -69,7 +72,7 @@ static qn_status register_mapping(mapped_file *file, error_context *err) {
     if (!is_handler_installed) {
         install_handler();
     }
-    uint32_t slot = 0;
+    uint32_t slot = least_free;
     while (slot < MAX_MAPPINGS && atomic_load(&mappings[slot].size) != 0) {
         slot++;
     }
@@ -77,8 +80,12 @@ static qn_status register_mapping(mapped_file *file, error_context *err) {
         status = FAIL(err, QN_LIMIT, "%s: more than %d files are mapped at once", file->path, MAX_MAPPINGS);
     } else {
         file->slot = slot;
+        least_free = slot + 1;
         atomic_store(&mappings[slot].is_damaged, false);
         atomic_store(&mappings[slot].begin, (uintptr_t)file->span.data);
+        if (slot >= atomic_load(&n_ever_used)) {
+            atomic_store(&n_ever_used, slot + 1);
+        }
         atomic_store(&mappings[slot].size, (uintptr_t)file->span.size);
     }
     pthread_mutex_unlock(&table_lock);
@@ -133,6 +140,7 @@ void mapped_file_close(mapped_file *file) {
     if (file->slot < MAX_MAPPINGS && file->span.size > 0) {
         pthread_mutex_lock(&table_lock);
         atomic_store(&mappings[file->slot].size, 0);
+        least_free = file->slot < least_free ? file->slot : least_free;
         pthread_mutex_unlock(&table_lock);
     }
     if (file->span.data != NULL) {
@@ -181,7 +189,8 @@ void mapped_file_dont_need(const mapped_file *file, uint64_t offset, uint64_t si
 void mapped_file_forget(const void *data, uint64_t size) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = ((uintptr_t)data + page - 1) & ~(page - 1), end = ((uintptr_t)data + size) & ~(page - 1);
-    for (uint32_t i = 0; i < MAX_MAPPINGS && begin < end; i++) {
+    const uint32_t n = atomic_load(&n_ever_used);
+    for (uint32_t i = 0; i < n && begin < end; i++) {
         const uintptr_t map_begin = atomic_load(&mappings[i].begin), map_size = atomic_load(&mappings[i].size);
         if (begin - map_begin < map_size && end - map_begin <= map_size) {
             madvise((void *)begin, end - begin, MADV_DONTNEED); /* a shared file mapping: nothing is lost */

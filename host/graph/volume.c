@@ -7,6 +7,7 @@
 #include <quoin/q42_files.h>
 #include <quoin/q42_write.h>
 
+#include "base/file_limit.h"
 #include "graph/convention.h"
 #include "graph/volume_files.h"
 
@@ -152,6 +153,7 @@ qn_status graph_file_get(graph_volume *v, uint32_t index, graph_file **out_file,
 static qn_status open_whole(graph_volume *v, term_convention terms, error_context *err) {
     qn_status status = open_file(&v->root, v->mode, err);
     if (status == QN_OK && (v->root.volume.header.flags & Q42_FLAG_VOLUME_ROOT) != 0) {
+        file_limit_raise(); /* members stay open */
         status = read_manifest(v, err);
     }
     q42_term mark;

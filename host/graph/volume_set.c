@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
 #include "graph/volume_writer_impl.h"
 
 enum {
@@ -301,18 +301,9 @@ static void free_members(set_member **members, uint32_t n, bool is_failed) {
     free(members);
 }
 
-/* Every member stays open until the end. */
-static void allow_many_files(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 qn_status volume_set_write(volume_writer *w, error_context *err) {
     set_writer s = {.w = w};
-    allow_many_files();
+    file_limit_raise(); /* every member stays open until the end */
     qn_status status = settle_sanctuary(&s, err);
     status = status == QN_OK ? write_shards(&s, err) : status;
     status = status == QN_OK ? write_segments(&s, err) : status;

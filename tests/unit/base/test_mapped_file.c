@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/file_limit.h"
 #include "base/mapped_file.h"
 #include "corpus.h"
 
@@ -43,6 +44,26 @@ static void the_whole_file_is_readable(void **state) {
     assert_int_equal(file.span.data[FILE_BYTES - 1], 'x');
     assert_int_equal(mapped_file_check(&file, NULL), QN_OK);
     mapped_file_close(&file);
+}
+
+/* As many as the largest volume sets of a machine with usual limits have; slots are used again. */
+static void thousands_of_files_are_mapped_at_once(void **state) {
+    enum { N = 3000 };
+    mapped_file *files = calloc(N, sizeof *files);
+    (void)state;
+    file_limit_raise();
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < N; i++) {
+            assert_int_equal(mapped_file_open(path, &files[i], NULL), QN_OK);
+            assert_true(files[i].slot < N);
+        }
+        for (int i = N; i > 0; i--) {
+            assert_int_equal(files[i - 1].span.data[0], 'x');
+            assert_int_equal(mapped_file_check(&files[i - 1], NULL), QN_OK);
+            mapped_file_close(&files[i - 1]);
+        }
+    }
+    free(files);
 }
 
 /* Exit status of reading a cut file: 0 when zeros were read and the cut was told. */
@@ -115,6 +136,7 @@ int main(void) {
         /* first, so that the child is the process that installs the handler */
         cmocka_unit_test_setup_teardown(reading_behind_a_cut_gives_zeros_and_is_told, make_file, remove_folder),
         cmocka_unit_test_setup_teardown(the_whole_file_is_readable, make_file, remove_folder),
+        cmocka_unit_test_setup_teardown(thousands_of_files_are_mapped_at_once, make_file, remove_folder),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_refused_with_its_path, make_file, remove_folder),
         cmocka_unit_test_setup_teardown(forgetting_loses_nothing_and_leaves_other_memory_alone, make_file, remove_folder),
         cmocka_unit_test_setup_teardown(an_empty_file_has_no_data_and_closes, make_file, remove_folder),
