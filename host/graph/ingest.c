@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/model_helper.h"
 #include "graph/reject_list.h"
 #include "graph/term_encoder.h"
 
@@ -320,8 +319,7 @@ qn_status ingest_run(const char *path, const ingest_options *options, team *work
     volume.is_marked = options->terms == TERMS_SURFACE;
     volume.progress = options->progress;
     volume.progress_ctx = options->progress_ctx;
-    qn_status status = options->volume.is_forced ? model_helper_refuse(path, err) : QN_OK;
-    status = status == QN_OK ? volume_writer_create(path, &volume, workers, &load.writer, err) : status;
+    qn_status status = volume_writer_create(path, &volume, workers, &load.writer, err);
     if (status == QN_OK) {
         status = has_rejects(&load) ? run_with_rejects(&load, &report, err) : load_all(&load, &report, err);
     }

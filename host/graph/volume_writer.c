@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/model_helper.h"
 #include "graph/volume_writer_impl.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -44,6 +45,9 @@ static qn_status create(volume_writer *w, const char *path, error_context *err) 
     if (w->options.segment_bytes != 0 && w->options.segment_bytes < VOLUME_LEAST_SEGMENT) {
         return FAIL(err, QN_BAD_INPUT, "segments of %" PRIu64 " bytes: they must have at least %u",
                     w->options.segment_bytes, VOLUME_LEAST_SEGMENT);
+    }
+    if (w->options.is_forced) {
+        QN_TRY(model_helper_refuse(path, err), err, "replacing %s", path);
     }
     const fmt_status created = atomic_file_create(&w->target, path, w->options.is_forced, 0, &diag);
     if (created != FMT_OK) {

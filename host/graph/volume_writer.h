@@ -41,7 +41,7 @@ typedef struct volume_writer_options {
     uint64_t author;
     uint64_t segment_bytes;   /* 0: one file; otherwise (VOLUME_LEAST_SEGMENT at least) a volume set whose files are at most this long */
     uint64_t generation;      /* of a set's manifest */
-    bool is_forced;           /* replace an existing target */
+    bool is_forced;           /* replace an existing target; the companion of a model is refused all the same */
     bool is_commons, is_sanctuary;
     bool is_marked;           /* put Q42_SURFACE_MARK into the lexicon */
     bool is_flat;             /* 1-tagged lexicon, for triples and Webizen identities */

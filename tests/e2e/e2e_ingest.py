@@ -445,6 +445,9 @@ def the_companion_of_a_model_is_never_replaced(t):
     r = t.quoin('ingest', source, '-o', t.path('m.q42'), '--force')
     t.true(r.status not in (0, 2), r.describe())
     t.has(r.err, 'm.q42', 'model')
+    ingest(t, source, '-o', t.path('a.q42'))
+    for words in (['merge', t.path('a.q42'), t.path('a.q42')], ['compact', t.path('a.q42')]):
+        t.has(t.exits(1, *words, '-o', t.path('m.q42'), '--force').err, 'm.q42', 'model')
     t.equal(digest(t.path('m.q42')), before)
 
 
