@@ -12,9 +12,9 @@
 /* A random odd number, another one each time. */
 uint64_t secret_multiplier(void);
 
-/* The slot of a key in a table of n_slots, a power of two and at least 2. */
+/* The slot of a key in a table of n_slots, a power of two; two shifts, because of one slot alone none of 64 bits is left. */
 static inline uint64_t secret_slot(uint64_t key, uint64_t multiplier, uint64_t n_slots) {
-    return key * multiplier >> (64 - __builtin_ctzll(n_slots));
+    return key * multiplier >> 1 >> (63 - __builtin_ctzll(n_slots));
 }
 
 /* The key of several words: begin with 0, add one after another. */
