@@ -5,8 +5,8 @@
  *
  * Threading: pure functions. Memory: the caller's.
  */
-#ifndef TEST_ORACLE_H
-#define TEST_ORACLE_H
+#ifndef CONFORM_ORACLE_H
+#define CONFORM_ORACLE_H
 #include <stdint.h>
 
 #include <quoin/ops.h>
