@@ -1,122 +1,122 @@
 /* cases_rows.c — EMBED and SELECT_ROWS: rows are copied bit for bit. */
-#include <quoin/glue.h>
-
 #include "cases.h"
 
-/* The same table as the weight of a product whose result nobody reads: a backend may now keep it in a form of its own. */
-static void tie_to_matmul(op_case *c, uint32_t table_at, uint32_t n_vocab, uint32_t n_embd, uint32_t t) {
-    const uint32_t x_at = op_program_add_rows(c->program, "x", QN_ROLE_INPUT, QN_FORMAT_F32, n_embd, QN_DIM_TOKENS);
-    const uint32_t z_at = op_program_add_rows(c->program, "z", QN_ROLE_ACT, QN_FORMAT_F32, n_vocab, QN_DIM_TOKENS);
-    float *const x = calloc((size_t)t * n_embd, sizeof *x);
-    assert_non_null(x);
-    op_program_add_op(c->program, QN_OP_MATMUL, QN_NO_LAYER, 2, (const uint32_t[]){table_at, x_at}, z_at, NULL, 0);
-    op_case_set(c, x_at, x, (uint64_t)t * n_embd * sizeof *x);
-    free(x);
+typedef struct embed_case {
+    qn_format format;
+    uint32_t n_vocab, n_embd, t;
+    uint32_t first_rows;    /* rows of the tensor before the table begins */
+    bool is_tied;           /* the table is also the weight of a product: a plugin may keep it in a form of its own */
+    uint32_t kind;
+} embed_case;
+
+/* A product with the table whose result nobody reads. */
+static void tie_to_matmul(op_model *m, uint32_t table, const embed_case *c, op_step *step) {
+    const uint32_t x = op_model_rows(m, "x", QN_ROLE_INPUT, c->n_embd, QN_DIM_TOKENS);
+    const uint32_t z = op_model_rows(m, "z", QN_ROLE_ACT, c->n_vocab, QN_DIM_TOKENS);
+    op_program_add_op(m->builder, QN_OP_MATMUL, QN_NO_LAYER, 2, (const uint32_t[]){table, x}, z, NULL, 0);
+    step->inputs[x] = op_model_take(m, (uint64_t)c->t * c->n_embd, sizeof(float));
 }
 
-static void check_embed(harness *h, qn_format format, uint32_t n_vocab, uint32_t n_embd, uint32_t t, uint32_t first_rows, bool is_tied) {
-    op_random random = harness_random(h, ((uint64_t)format << 32) ^ ((uint64_t)n_embd << 8) ^ t);
-    op_case c = op_case_make((uint64_t)t * n_embd, "embed %s n_vocab %u n_embd %u t %u%s%s", qn_format_name(format), n_vocab, n_embd,
-                             t, first_rows > 0 ? " fused" : "", is_tied ? " tied" : "");
-    const uint64_t first = (uint64_t)first_rows * n_embd;
-    op_weight table = op_weight_make(&random, format, false, first, (uint64_t)n_vocab * n_embd);
-    const uint32_t table_at = op_program_add_weight(c.program, "table", format, n_embd, n_vocab);
-    const uint32_t ids_at = op_program_add_rows(c.program, "ids", QN_ROLE_INPUT, QN_FORMAT_I32, 0, QN_DIM_TOKENS);
-    const uint32_t y_at = op_program_add_rows(c.program, "y", QN_ROLE_OUTPUT, QN_FORMAT_F32, n_embd, QN_DIM_TOKENS);
-    int32_t ids[16];
-    assert_true(t <= COUNT_OF(ids));
-    op_program_add_op(c.program, QN_OP_EMBED, QN_NO_LAYER, 2, (const uint32_t[]){table_at, ids_at}, y_at, NULL, 0);
-    for (uint32_t i = 0; i < t; i++) {
-        ids[i] = i == 0 ? (int32_t)n_vocab - 1 : (int32_t)op_random_below(&random, n_vocab);
-        for (uint32_t k = 0; k < n_embd; k++) {
-            c.want[(size_t)i * n_embd + k] = table.values[(size_t)ids[i] * n_embd + k];
+static void check_embed(harness *h, const embed_case *c) {
+    if (!cf_case(h->ctx, "n_vocab %u n_embd %u t %u%s%s, %s", c->n_vocab, c->n_embd, c->t, c->first_rows > 0 ? " behind other rows" : "",
+                 c->is_tied ? " tied" : "", op_data_name(c->kind))) {
+        return;
+    }
+    op_model m;
+    op_model_init(&m, h->ctx, c->kind, ((uint64_t)c->format << 32) ^ ((uint64_t)c->n_embd << 8) ^ c->t);
+    op_step step = case_step(c->t);
+    const uint32_t table = op_model_weight_behind(&m, "table", c->format, c->n_embd, c->n_vocab, c->first_rows);
+    const uint32_t ids = op_model_numbers(&m, "ids", QN_DIM_TOKENS);
+    int32_t *const numbers = op_model_take(&m, c->t, sizeof *numbers);
+    op_program_add_op(m.builder, QN_OP_EMBED, QN_NO_LAYER, 2, (const uint32_t[]){table, ids},
+                      op_model_rows(&m, "y", QN_ROLE_OUTPUT, c->n_embd, QN_DIM_TOKENS), NULL, 0);
+    for (uint32_t i = 0; i < c->t; i++) {
+        numbers[i] = i == 0 ? (int32_t)c->n_vocab - 1 : (int32_t)cf_random_below(&m.random, c->n_vocab);
+    }
+    step.inputs[ids] = numbers;
+    if (c->is_tied) {
+        tie_to_matmul(&m, table, c, &step);
+    }
+    op_model_finish(&m);
+    harness_rows(h, &m, &step, true, c->t % 2 == 0 ? QN_WEIGHT_COPY : QN_WEIGHT_BORROW);
+    op_model_free(&m);
+}
+
+static void check_embed_format(cf_context *ctx, qn_format format) {
+    const uint32_t unit = op_format_unit(format);
+    harness h;
+    harness_open(&h, ctx);
+    for (uint32_t i = 1; i <= (ctx->is_quick ? 2 : 4); i++) {
+        embed_case c = {.format = format, .n_vocab = 9 + 4 * i, .n_embd = unit == 1 ? 13 * i : unit * (1 + i / 2), .t = 1 + 3 * i,
+                        .first_rows = i - 1, .kind = i % 2 == 1 ? DATA_REAL : DATA_CORNERS};
+        check_embed(&h, &c);
+        c.is_tied = true;
+        c.kind = DATA_REAL; /* corner values would overflow in the product */
+        c.n_vocab += 9 * i;
+        check_embed(&h, &c);
+    }
+    harness_close(&h);
+}
+
+#define EMBED_OF(NAME)                                                        \
+    static void embed_decodes_exactly_##NAME(cf_context *ctx) {               \
+        check_embed_format(ctx, QN_FORMAT_##NAME);                            \
+    }
+CASES_WEIGHT_FORMATS(EMBED_OF)
+
+static void check_select(harness *h, uint32_t n, uint32_t t, const uint32_t *outputs, uint32_t n_steps) {
+    if (!cf_case(h->ctx, "n %u t %u outputs %u and others", n, t, outputs[0])) {
+        return;
+    }
+    harness_step steps[4];
+    op_model m;
+    op_model_init(&m, h->ctx, DATA_REAL, ((uint64_t)n << 16) ^ t);
+    const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, n, QN_DIM_TOKENS), rows = op_model_numbers(&m, "rows", QN_DIM_OUTPUTS);
+    op_program_add_op(m.builder, QN_OP_SELECT_ROWS, QN_NO_LAYER, 2, (const uint32_t[]){x, rows},
+                      op_model_rows(&m, "y", QN_ROLE_OUTPUT, n, QN_DIM_OUTPUTS), NULL, 0);
+    op_model_finish(&m);
+    for (uint32_t s = 0; s < n_steps; s++) {
+        int32_t *const numbers = op_model_take(&m, outputs[s], sizeof *numbers);
+        for (uint32_t o = 0; o < outputs[s]; o++) {
+            numbers[o] = o == 0 ? (int32_t)t - 1 : (int32_t)cf_random_below(&m.random, t);
         }
+        steps[s] = (harness_step){case_step(t), HARNESS_NEW};
+        steps[s].step.n_outputs = outputs[s];
+        steps[s].step.inputs[rows] = numbers;
+        steps[s].step.inputs[x] = op_model_values(&m, false, (uint64_t)t * n);
     }
-    if (is_tied) {
-        tie_to_matmul(&c, table_at, n_vocab, n_embd, t);
-    }
-    op_case_set(&c, table_at, table.bytes, table.n_bytes);
-    c.first_element[table_at] = first;
-    op_case_set(&c, ids_at, ids, t * sizeof ids[0]);
-    c.n_tokens = t;
-    c.output = y_at;
-    c.is_exact = true;
-    c.weight_flags = t % 2 == 0 ? QN_WEIGHT_COPY : QN_WEIGHT_BORROW;
-    harness_check(h, &c);
-    op_case_free(&c);
-    op_weight_free(&table);
+    const qn_limits limits = op_model_limits(&m, t, t, 1, 0);
+    harness_run(h, &m, &limits, steps, n_steps, true, QN_WEIGHT_BORROW);
+    op_model_free(&m);
 }
 
-static void embed_decodes_rows_of_every_format_exactly(harness *h) {
-    for (uint32_t f = 0; f < op_n_weight_formats; f++) {
-        const uint32_t block = qn_format_find(op_weight_formats[f])->block_elems;
-        const uint32_t unit = block == 5 ? 1 : block;
-        for (uint32_t i = 1; i <= 3; i++) {
-            check_embed(h, op_weight_formats[f], 9 + 4 * i, unit == 1 ? 13 * i : unit * i, 1 + 3 * i, i - 1, false);
-        }
-    }
-}
-
-static void embed_of_a_tied_table_decodes_rows_of_every_format_exactly(harness *h) {
-    for (uint32_t f = 0; f < op_n_weight_formats; f++) {
-        const uint32_t block = qn_format_find(op_weight_formats[f])->block_elems;
-        const uint32_t unit = block == 5 ? 1 : block;
-        for (uint32_t i = 1; i <= 3; i++) {
-            check_embed(h, op_weight_formats[f], 9 + 13 * i, unit == 1 ? 13 * i : unit * i, 1 + 3 * i, i - 1, true);
-        }
-    }
-}
-
-static void check_select(harness *h, uint32_t n, uint32_t t, uint32_t n_outputs) {
-    op_random random = harness_random(h, ((uint64_t)n << 16) ^ t);
-    op_case c = op_case_make((uint64_t)n_outputs * n, "select_rows n %u t %u outputs %u", n, t, n_outputs);
-    const uint32_t x_at = op_program_add_rows(c.program, "x", QN_ROLE_INPUT, QN_FORMAT_F32, n, QN_DIM_TOKENS);
-    const uint32_t rows_at = op_program_add_rows(c.program, "rows", QN_ROLE_INPUT, QN_FORMAT_I32, 0, QN_DIM_OUTPUTS);
-    const uint32_t y_at = op_program_add_rows(c.program, "y", QN_ROLE_OUTPUT, QN_FORMAT_F32, n, QN_DIM_OUTPUTS);
-    float *x = malloc((size_t)t * n * sizeof *x);
-    int32_t rows[16];
-    assert_true(x != NULL && n_outputs <= COUNT_OF(rows));
-    op_program_add_op(c.program, QN_OP_SELECT_ROWS, QN_NO_LAYER, 2, (const uint32_t[]){x_at, rows_at}, y_at, NULL, 0);
-    op_fill(&random, false, false, (uint64_t)t * n, x);
-    for (uint32_t o = 0; o < n_outputs; o++) {
-        rows[o] = o == 0 ? (int32_t)t - 1 : (int32_t)op_random_below(&random, t);
-        for (uint32_t i = 0; i < n; i++) {
-            c.want[(size_t)o * n + i] = x[(size_t)rows[o] * n + i];
-        }
-    }
-    op_case_set(&c, x_at, x, (uint64_t)t * n * sizeof *x);
-    op_case_set(&c, rows_at, rows, n_outputs * sizeof rows[0]);
-    c.n_tokens = t;
-    c.n_outputs = n_outputs;
-    c.output = y_at;
-    c.is_exact = true;
-    harness_check(h, &c);
-    op_case_free(&c);
-    free(x);
-}
-
-static void select_rows_copies_rows_exactly(harness *h) {
+static void select_rows_copies_rows_exactly(cf_context *ctx) {
     static const uint32_t lengths[] = {1, 7, 8, 17, 64, 577};
-    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
-        check_select(h, lengths[i], 1, 1);
-        check_select(h, lengths[i], 9, 1);
-        check_select(h, lengths[i], 12, 5);
-        check_select(h, lengths[i], 8, 8);
+    static const uint32_t some[] = {5, 1, 12, 3}, all[] = {8, 1, 8}, one[] = {1};
+    harness h;
+    harness_open(&h, ctx);
+    for (size_t i = 0; i < CF_COUNT_OF(lengths); i += ctx->is_quick ? 2 : 1) {
+        check_select(&h, lengths[i], 1, one, 1);
+        check_select(&h, lengths[i], 12, some, 4);
+        check_select(&h, lengths[i], 8, all, 3);
     }
+    harness_close(&h);
 }
 
-static void select_rows_of_no_outputs_writes_nothing(harness *h) {
-    check_select(h, 17, 4, 0);
+static void select_rows_of_no_outputs_writes_nothing(cf_context *ctx) {
+    static const uint32_t outputs[] = {0, 3, 0};
+    harness h;
+    harness_open(&h, ctx);
+    check_select(&h, 17, 4, outputs, 3);
+    harness_close(&h);
 }
 
-static const op_test embed_tests[] = {
-    OP_TEST(embed_decodes_rows_of_every_format_exactly),
-    OP_TEST(embed_of_a_tied_table_decodes_rows_of_every_format_exactly),
-};
-OP_SUITE(suite_embed, QN_OP_EMBED, embed_tests);
+#define EMBED_TEST(NAME) CF_TEST(embed_decodes_exactly_##NAME, "R1 R2 W2 W3", MUST_##NAME),
+static const cf_test embed_tests[] = {CASES_WEIGHT_FORMATS(EMBED_TEST)};
+const cf_suite cf_suite_embed = CF_SUITE(2, "embed", embed_tests);
 
-static const op_test select_tests[] = {
-    OP_TEST(select_rows_copies_rows_exactly),
-    OP_TEST(select_rows_of_no_outputs_writes_nothing),
+static const cf_test select_tests[] = {
+    CF_TEST(select_rows_copies_rows_exactly, "R1 R2", CF_MUST_DECODE),
+    CF_TEST(select_rows_of_no_outputs_writes_nothing, "R2", CF_MUST_DECODE),
 };
-OP_SUITE(suite_select_rows, QN_OP_SELECT_ROWS, select_tests);
+const cf_suite cf_suite_select_rows = CF_SUITE(2, "select_rows", select_tests);

@@ -1,54 +1,60 @@
-/* harness.h — runs one case (a program, its data, what the oracle expects) on the backend under test.
+/* harness.h — runs a program with its data on the plugin under test and compares every output with the oracle.
  *
- * Each case runs on a team of one and on a team of three workers, twice on each: the bits must be the same everywhere, every
- * output element must have been written, nothing beside the outputs, and each element must keep the bound of its op sheet.
+ * A case runs on a team of one and, on a processor, on a team of three workers. Steps are run in the order given; one that repeats an
+ * earlier one must give the same bits, and so must both teams. Every output element must have been written and keep the bound of its
+ * op sheet.
  *
- * A case test receives a `harness` as cmocka state. The seed is printed when a test fails; --seed repeats it.
+ *     harness h;
+ *     harness_open(&h, ctx);
+ *     if (cf_case(ctx, "n %u", n)) { …; harness_rows(&h, &model, t); … }
+ *     harness_close(&h);
+ *
+ * A model that the plugin's verdict refuses is passed over; when none was left, harness_close says UNSUPPORTED.
+ *
+ * Threading: one thread at a time per object.
  */
-#ifndef TEST_HARNESS_H
-#define TEST_HARNESS_H
-#include "backend.h"
-#include "op_data.h"
+#ifndef CONFORM_HARNESS_H
+#define CONFORM_HARNESS_H
+#include "oracle_run.h"
+#include "rig.h"
 
 typedef struct harness {
-    backend one, many;   /* the same plugin with one and with three workers */
-    uint32_t numeric;    /* the class under test, one of QN_NUMERIC_* */
-    uint64_t seed;
-    bool is_quick;       /* fewer shapes: for emulators */
-    uint64_t n_cases;    /* checked so far */
+    cf_context *ctx;
+    cf_backend one, many;   /* the same plugin with one and with three workers */
+    bool has_many;
+    uint32_t n_done, n_refused;
+    char refusal[320];      /* why the first was refused */
+    uint64_t n_errors;      /* elements of real MATMULs, and the mean of error / bound over them */
+    double sum_errors;
 } harness;
 
-/* One program with one output. */
-typedef struct op_case {
-    char label[128];         /* printed on failure */
-    op_program *program;
-    rig_memory data[OP_PROGRAM_ROOM]; /* .data of weights and inputs, owned by the case */
-    uint64_t first_element[OP_PROGRAM_ROOM];
-    uint32_t n_tokens, n_outputs;
-    const int32_t *positions; /* borrowed; null: 0, 1, 2, … */
-    uint32_t output;         /* buffer */
-    uint64_t n;              /* its elements */
-    double *want, *bound;    /* [n], owned by the case */
-    bool is_exact;           /* compare bits with want rounded to f32 */
-    uint32_t weight_flags;   /* 0: borrow */
-} op_case;
+void harness_open(harness *self, cf_context *ctx);
+void harness_close(harness *self);
 
-/* An empty case of n output elements. */
-op_case op_case_make(uint64_t n, const char *label_format, ...) __attribute__((format(printf, 2, 3)));
-void op_case_free(op_case *self);
-/* Copies the content of a weight or an input. */
-void op_case_set(op_case *self, uint32_t buffer, const void *data, uint64_t bytes);
+/* True when the verdict on every op is yes; otherwise it is counted. Tells the coverage. */
+bool harness_offers(harness *self, const op_model *m, uint32_t flags);
+/* Tells that this model was run and compared. */
+void harness_covered(harness *self, const op_model *m);
 
-/* Runs the case everywhere and compares; false (nothing is run) when the plugin's verdict on it is no. */
-bool harness_try(harness *self, op_case *c);
-/* The same, and fails when the verdict is no. */
-void harness_check(harness *self, op_case *c);
+#define HARNESS_NEW UINT32_MAX
 
-/* Compares n values with the oracle's; prints label and element and fails the test when one is outside its bound. */
-void harness_compare(const harness *self, const char *label, const float *got, const double *want, const double *bound,
-                     bool is_exact, uint64_t n);
+/* One step of a case: repeats is the number of the earlier step with the same data, or HARNESS_NEW. */
+typedef struct harness_step {
+    op_step step;
+    uint32_t repeats;
+} harness_step;
 
-/* A generator whose numbers depend on the seed and on `salt` only. */
-op_random harness_random(const harness *self, uint64_t salt);
+/* Runs the steps and compares. is_exact: the bits of want rounded to f32 are wanted, whatever the bound is. */
+void harness_run(harness *self, const op_model *m, const qn_limits *limits, const harness_step *steps, uint32_t n_steps, bool is_exact,
+                 uint32_t weight_flags);
+
+/* For programs whose rows do not know of each other: `all` has n_tokens rows. Runs all of them, the last alone, all again, and a few in
+ * the middle, in one session. */
+void harness_rows(harness *self, const op_model *m, const op_step *all, bool is_exact, uint32_t weight_flags);
+
+/* Compares n values with the oracle's and ends the test at the first that is outside its bound. A want that is not finite comes
+ * from a NaN or an infinity that the plugin may treat as it likes: it is not compared. */
+void harness_compare(cf_context *ctx, const char *what, const float *got, const double *want, const double *bound, bool is_exact,
+                     uint64_t n);
 
 #endif

@@ -65,8 +65,10 @@ float *op_model_values(op_model *self, bool has_peaks, uint64_t n) {
 
 void op_step_init(op_step *self, uint32_t n_tokens, uint32_t n_outputs) {
     static int32_t ascending[MOST_TOKENS];
-    for (uint32_t i = 0; ascending[1] == 0 && i < MOST_TOKENS; i++) {
-        ascending[i] = (int32_t)i;
+    if (ascending[MOST_TOKENS - 1] == 0) {
+        for (uint32_t i = 0; i < MOST_TOKENS; i++) {
+            ascending[i] = (int32_t)i;
+        }
     }
     memset(self, 0, sizeof *self);
     self->n_tokens = n_tokens;
