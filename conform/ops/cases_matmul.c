@@ -53,8 +53,8 @@ static void check_shapes(harness *h, qn_format format, uint32_t kind) {
     const uint32_t *const lengths = find_lengths(format);
     const uint32_t repeats = h->ctx->is_quick ? 1 : lengths == lengths_256 ? 6 : 2;
     uint32_t turn = format * 5;
-    for (uint32_t i = 0; lengths[i] != 0; i += h->ctx->is_quick && lengths != lengths_256 ? 3 : 1) {
-        for (uint32_t r = 0; r < repeats; r++, turn++) {
+    for (uint32_t i = 0; lengths[i] != 0; i++) {
+        for (uint32_t r = 0; r < (h->ctx->is_quick && i % 3 != 0 ? 0 : repeats); r++, turn++) {
             const matmul_shape shape = {.n = rows[turn % CF_COUNT_OF(rows)], .k = lengths[i], .t = tokens[turn % CF_COUNT_OF(tokens)],
                                         .has_bias = turn % 3 == 0, .first_rows = turn % 5 == 1 ? 1 + turn % 3 : 0,
                                         .weight_flags = turn % 4 == 2 ? QN_WEIGHT_COPY : QN_WEIGHT_BORROW};

@@ -15,6 +15,10 @@ void harness_open(harness *self, cf_context *ctx) {
     }
 }
 
+const cf_backend *harness_widest(const harness *self) {
+    return self->has_many ? &self->many : &self->one;
+}
+
 /* Rounding to nearest errs to both sides alike: over many products the mean of error / bound is near zero. */
 static void judge_bias(const harness *self) {
     const double mean = self->n_errors == 0 ? 0 : self->sum_errors / (double)self->n_errors;

@@ -31,6 +31,9 @@ typedef struct harness {
 void harness_open(harness *self, cf_context *ctx);
 void harness_close(harness *self);
 
+/* The team of three where there is one. */
+const cf_backend *harness_widest(const harness *self);
+
 /* True when the verdict on every op is yes; otherwise it is counted. Tells the coverage. */
 bool harness_offers(harness *self, const op_model *m, uint32_t flags);
 /* Tells that this model was run and compared. */

@@ -1,12 +1,13 @@
 /* op_data.c — random numbers and weights for op tests. */
 #include "op_data.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "oracle_formats.h"
 
 const char *op_data_name(uint32_t kind) {
-    static const char *const names[] = {"exact integers", "real numbers", "corner values"};
+    static const char *const names[] = {"exact integers", "real numbers", "corner values", "numbers of a model"};
     return names[kind];
 }
 
@@ -57,13 +58,21 @@ uint32_t op_format_unit(qn_format format) {
     return format == QN_FORMAT_TERNARY ? 1 : qn_format_find(format)->block_elems;
 }
 
+/* What a tensor is drawn from. */
+typedef struct source {
+    cf_random *random;
+    qn_format format;
+    uint32_t kind;
+    float factor;  /* of scales and plain values; 1 but for DATA_MODEL */
+} source;
+
 /* Exact: +-1/4; real: +-0.001..0.03, as weights of trained models have. */
-static float draw_scale(cf_random *random, uint32_t kind) {
-    const float value = op_random_signed(random);
-    if (kind == DATA_EXACT) {
+static float draw_scale(const source *from) {
+    const float value = op_random_signed(from->random);
+    if (from->kind == DATA_EXACT) {
         return value < 0 ? -0.25f : 0.25f;
     }
-    return value < 0 ? value * 0.03f - 0.001f : value * 0.03f + 0.001f;
+    return (value < 0 ? value * 0.03f - 0.001f : value * 0.03f + 0.001f) * from->factor;
 }
 
 /* Zeros of both signs, the least and the largest subnormal, the least normal, one, the largest; the same, negative. */
@@ -72,26 +81,35 @@ static uint16_t draw_corner_half(cf_random *random) {
     return (uint16_t)(corners[cf_random_below(random, 6)] | cf_random_below(random, 2) << 15);
 }
 
-static void put_half(cf_random *random, uint32_t kind, uint8_t *at) {
-    const uint16_t half = kind == DATA_CORNERS ? draw_corner_half(random) : oracle_to_half(draw_scale(random, kind));
+static void put_half(const source *from, uint8_t *at) {
+    const uint16_t half = from->kind == DATA_CORNERS ? draw_corner_half(from->random) : oracle_to_half(draw_scale(from));
     at[0] = (uint8_t)half;
     at[1] = (uint8_t)(half >> 8);
 }
 
-static void fill_blocks(cf_random *random, qn_format format, uint32_t kind, uint64_t n_blocks, uint32_t block_bytes, uint8_t *bytes) {
+/* MXFP4 scales are powers of two. */
+static uint8_t draw_exponent(const source *from) {
+    const int shift = from->factor == 1 ? 0 : ilogbf(from->factor);
+    switch (from->kind) {
+    case DATA_EXACT: return 126;
+    case DATA_CORNERS: return (uint8_t)(40 + cf_random_below(from->random, 170));
+    default: return (uint8_t)(118 + shift + (int)cf_random_below(from->random, 6));
+    }
+}
+
+static void fill_blocks(const source *from, uint64_t n_blocks, uint32_t block_bytes, uint8_t *bytes) {
     for (uint64_t b = 0; b < n_blocks; b++) {
         uint8_t *const block = bytes + b * block_bytes;
-        const uint32_t pattern = kind == DATA_CORNERS ? cf_random_below(random, 3) : 2;
+        const uint32_t pattern = from->kind == DATA_CORNERS ? cf_random_below(from->random, 3) : 2;
         for (uint32_t i = 0; i < block_bytes; i++) {
-            block[i] = pattern == 0 ? 0x00 : pattern == 1 ? 0xff : (uint8_t)cf_random_next(random);
+            block[i] = pattern == 0 ? 0x00 : pattern == 1 ? 0xff : (uint8_t)cf_random_next(from->random);
         }
-        if (format == QN_FORMAT_MXFP4) {
-            block[0] = (uint8_t)(kind == DATA_EXACT ? 126 : kind == DATA_REAL ? 118 + cf_random_below(random, 6)
-                                                                             : 40 + cf_random_below(random, 170));
+        if (from->format == QN_FORMAT_MXFP4) {
+            block[0] = draw_exponent(from);
         }
         for (size_t f = 0; f < CF_COUNT_OF(half_scales); f++) {
-            for (uint32_t i = 0; half_scales[f].format == format && i < half_scales[f].n; i++) {
-                put_half(random, kind, block + half_scales[f].at + 2 * i);
+            for (uint32_t i = 0; half_scales[f].format == from->format && i < half_scales[f].n; i++) {
+                put_half(from, block + half_scales[f].at + 2 * i);
             }
         }
     }
@@ -105,39 +123,71 @@ static float draw_corner(cf_random *random, qn_format format) {
     return cf_random_below(random, 2) == 0 ? -value : value;
 }
 
-static void fill_plain(cf_random *random, qn_format format, uint32_t kind, uint64_t count, uint8_t *bytes) {
+static float draw_plain(const source *from) {
+    switch (from->kind) {
+    case DATA_EXACT: return draw_integer(from->random);
+    case DATA_CORNERS: return draw_corner(from->random, from->format);
+    case DATA_MODEL: return op_random_signed(from->random) * from->factor;
+    default: return draw_real(from->random);
+    }
+}
+
+static void fill_plain(const source *from, uint64_t count, uint8_t *bytes) {
+    const uint32_t element_bytes = qn_format_find(from->format)->block_bytes;
     for (uint64_t i = 0; i < count; i++) {
-        const float value = kind == DATA_EXACT ? draw_integer(random) : kind == DATA_REAL ? draw_real(random) : draw_corner(random, format);
-        if (format == QN_FORMAT_I8) {
-            bytes[i] = (uint8_t)(kind == DATA_EXACT ? (int8_t)value : (int8_t)cf_random_next(random));
+        const float value = draw_plain(from);
+        if (from->format == QN_FORMAT_I8) {
+            bytes[i] = (uint8_t)(from->kind == DATA_EXACT ? (int8_t)value : (int8_t)cf_random_next(from->random));
         } else {
-            oracle_store(format, &value, 1, bytes + i * qn_format_find(format)->block_bytes);
+            oracle_store(from->format, &value, 1, bytes + i * element_bytes);
         }
     }
 }
 
 /* Base-3 digits only go up to 242; whatever stands in a byte beyond that has no meaning. */
-static void fill_ternary(cf_random *random, uint32_t kind, uint64_t n_bytes, uint8_t *bytes) {
-    const float scale = kind == DATA_CORNERS ? draw_corner(random, QN_FORMAT_F32) : draw_scale(random, kind);
+static void fill_ternary(const source *from, uint64_t n_bytes, uint8_t *bytes) {
+    const float scale = from->kind == DATA_CORNERS ? draw_corner(from->random, QN_FORMAT_F32) : draw_scale(from);
     memcpy(bytes, &scale, 4);
     for (uint64_t i = 4; i < n_bytes; i++) {
-        bytes[i] = (uint8_t)cf_random_below(random, 243);
+        bytes[i] = (uint8_t)cf_random_below(from->random, 243);
     }
+}
+
+static op_weight make(cf_context *ctx, scratch *memory, const source *from, uint64_t first, uint64_t count) {
+    const qn_format_info *const info = qn_format_find(from->format);
+    op_weight weight = {.n_bytes = qn_format_bytes(from->format, first + count), .first = first, .count = count};
+    weight.bytes = scratch_take(ctx, memory, weight.n_bytes, 1);
+    weight.values = scratch_take(ctx, memory, count, sizeof(float));
+    if (from->format == QN_FORMAT_TERNARY) {
+        fill_ternary(from, weight.n_bytes, weight.bytes);
+    } else if (info->block_elems == 1) {
+        fill_plain(from, first + count, weight.bytes);
+    } else {
+        fill_blocks(from, weight.n_bytes / info->block_bytes, info->block_bytes, weight.bytes);
+    }
+    oracle_decode(from->format, weight.bytes, first, count, weight.values);
+    return weight;
 }
 
 op_weight op_weight_make(cf_context *ctx, scratch *memory, cf_random *random, qn_format format, uint32_t kind, uint64_t first,
                          uint64_t count) {
-    const qn_format_info *const info = qn_format_find(format);
-    op_weight weight = {.n_bytes = qn_format_bytes(format, first + count), .first = first, .count = count};
-    weight.bytes = scratch_take(ctx, memory, weight.n_bytes, 1);
-    weight.values = scratch_take(ctx, memory, count, sizeof(float));
-    if (format == QN_FORMAT_TERNARY) {
-        fill_ternary(random, kind, weight.n_bytes, weight.bytes);
-    } else if (info->block_elems == 1) {
-        fill_plain(random, format, kind, first + count, weight.bytes);
-    } else {
-        fill_blocks(random, format, kind, weight.n_bytes / info->block_bytes, info->block_bytes, weight.bytes);
+    return make(ctx, memory, &(source){random, format, kind, 1}, first, count);
+}
+
+static double find_size(const op_weight *weight) {
+    double squares = 0;
+    for (uint64_t i = 0; i < weight->count; i++) {
+        squares += (double)weight->values[i] * weight->values[i];
     }
-    oracle_decode(format, weight.bytes, first, count, weight.values);
-    return weight;
+    return sqrt(squares / (double)weight->count);
+}
+
+op_weight op_weight_make_sized(cf_context *ctx, scratch *memory, cf_random *random, qn_format format, double size, uint64_t first,
+                               uint64_t count) {
+    scratch probes = {NULL};
+    source from = {random, format, DATA_MODEL, 1};
+    const op_weight probe = make(ctx, &probes, &from, 0, 2048);
+    from.factor = (float)(size / find_size(&probe));
+    scratch_free(&probes);
+    return make(ctx, memory, &from, first, count);
 }

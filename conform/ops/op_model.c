@@ -34,6 +34,24 @@ uint32_t op_model_weight_behind(op_model *self, const char *name, qn_format form
     return buffer;
 }
 
+uint32_t op_model_weight_sized(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows, double size) {
+    const uint32_t buffer = op_program_add_weight(self->builder, name, format, columns, rows);
+    self->weights[buffer] = op_weight_make_sized(self->ctx, &self->memory, &self->random, format, size, 0, columns * (rows == 0 ? 1 : rows));
+    return buffer;
+}
+
+uint32_t op_model_weight_of(op_model *self, const char *name, uint32_t of, uint64_t first_row, uint64_t rows) {
+    const op_weight *const whole = &self->weights[of];
+    const qn_buffer tensor = self->builder->buffers[of];
+    const uint32_t buffer = op_program_add_weight(self->builder, name, tensor.format, tensor.dims[0], rows);
+    op_weight *const part = &self->weights[buffer];
+    *part = *whole;
+    part->first = whole->first + first_row * tensor.dims[0];
+    part->values = whole->values + first_row * tensor.dims[0];
+    part->count = rows * tensor.dims[0];
+    return buffer;
+}
+
 uint32_t op_model_weight(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows) {
     return op_model_weight_behind(self, name, format, columns, rows, 0);
 }

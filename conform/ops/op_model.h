@@ -38,6 +38,10 @@ void op_model_finish(op_model *self);
 uint32_t op_model_weight(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows);
 /* The same as the last rows of a tensor with first_rows more before them. */
 uint32_t op_model_weight_behind(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows, uint64_t first_rows);
+/* With this root mean square. */
+uint32_t op_model_weight_sized(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows, double size);
+/* Rows of the tensor that is bound to weight buffer `of`, from first_row on, as a weight of its own. */
+uint32_t op_model_weight_of(op_model *self, const char *name, uint32_t of, uint64_t first_row, uint64_t rows);
 /* An F32 weight [n] with these values. */
 uint32_t op_model_vector(op_model *self, const char *name, const float *values, uint64_t n);
 /* [symbol][columns] F32, an input, act or output. */

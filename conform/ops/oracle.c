@@ -25,18 +25,38 @@ static double act8_bound(const float *w, const float *x, uint32_t k) {
     return sum;
 }
 
+/* Sum of w x and of |w x|, in eight lanes so that it takes no more time than it must. */
+static double dot(const float *w, const float *x, uint32_t k, double *out_size) {
+    double sums[8] = {0}, sizes[8] = {0}, sum = 0, size = 0;
+    uint32_t i = 0;
+    for (; i + 8 <= k; i += 8) {
+        for (uint32_t lane = 0; lane < 8; lane++) {
+            const double product = (double)w[i + lane] * x[i + lane];
+            sums[lane] += product;
+            sizes[lane] += fabs(product);
+        }
+    }
+    for (uint32_t lane = 0; lane < 8; lane++) {
+        sum += sums[lane];
+        size += sizes[lane];
+    }
+    for (; i < k; i++) {
+        sum += (double)w[i] * x[i];
+        size += fabs((double)w[i] * x[i]);
+    }
+    *out_size = size;
+    return sum;
+}
+
 void oracle_matmul(const float *weights, const float *x, const float *bias, uint32_t t, uint32_t n, uint32_t k, int is_act8,
                    double *want, double *bound) {
     for (uint32_t row = 0; row < t; row++) {
         for (uint32_t out = 0; out < n; out++) {
             const float *w = weights + (size_t)out * k, *in = x + (size_t)row * k;
-            double sum = bias == NULL ? 0 : bias[out], size = fabs(sum);
-            for (uint32_t i = 0; i < k; i++) {
-                sum += (double)w[i] * in[i];
-                size += fabs((double)w[i] * in[i]);
-            }
-            want[(size_t)row * n + out] = sum;
-            bound[(size_t)row * n + out] = (2 * sqrt(k) + 8) * ORACLE_U * size + (is_act8 ? act8_bound(w, in, k) : 0);
+            const double added = bias == NULL ? 0 : bias[out];
+            double size;
+            want[(size_t)row * n + out] = added + dot(w, in, k, &size);
+            bound[(size_t)row * n + out] = (2 * sqrt(k) + 8) * ORACLE_U * (size + fabs(added)) + (is_act8 ? act8_bound(w, in, k) : 0);
         }
     }
 }

@@ -91,6 +91,10 @@ const double *oracle_run_bound(const oracle_run *self, uint32_t buffer) {
     return self->places[buffer].bound;
 }
 
+const float *oracle_run_values(const oracle_run *self, uint32_t buffer) {
+    return self->places[buffer].values;
+}
+
 const uint8_t *oracle_run_state(const oracle_run *self, uint32_t buffer) {
     return self->places[buffer].stored;
 }

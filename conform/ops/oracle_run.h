@@ -33,6 +33,8 @@ void oracle_run_move(oracle_run *self, const qn_state_move *move);
 /* Of an act or output buffer, after the step: [rows * columns]. */
 const double *oracle_run_want(const oracle_run *self, uint32_t buffer);
 const double *oracle_run_bound(const oracle_run *self, uint32_t buffer);
+/* What an act holds now: [rows * columns]. */
+const float *oracle_run_values(const oracle_run *self, uint32_t buffer);
 /* A state as stored: [cells][row bytes]. */
 const uint8_t *oracle_run_state(const oracle_run *self, uint32_t buffer);
 
