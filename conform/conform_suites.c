@@ -3,6 +3,7 @@
 
 const cf_suite_list *const conform_lists[] = {
     &cf_file_suites,
+    &cf_protocol_suites,
 #if defined(CONFORM_HAS_OPS)
     &cf_op_suites,
 #endif

@@ -89,7 +89,8 @@ void conform_print_summary(const conform_run *run) {
            run->n_of[OUTCOME_FAIL], run->n_of[OUTCOME_CRASH], run->n_of[OUTCOME_TIMEOUT], run->n_of[OUTCOME_UNSUPPORTED],
            run->n_of[OUTCOME_WAIVED], run->seconds, (unsigned long long)run->request->seed);
     if (run->n_broken > 0) {
-        printf("profile %s: not passed, %u tests stand against it\n", run->request->profile, run->n_broken);
+        printf("profile %s: not passed, %u %s against it\n", run->request->profile, run->n_broken,
+               run->n_broken == 1 ? "test stands" : "tests stand");
     } else if (!run->is_here) {
         printf("profile %s: not tested: %s\n", run->request->profile, run->absence);
     } else {

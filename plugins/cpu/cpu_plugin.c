@@ -48,36 +48,51 @@ static qn_status check_isa(const qn_machine *machine, uint32_t isa, qn_error *er
 
 static qn_status start(const qn_host *host, const qn_option *options, uint32_t n_options, qn_plugin_state **out, qn_error *err) {
     uint32_t isa = CPU_ISA_AUTO;
-    if (host == NULL || out == NULL || host->machine == NULL || (options == NULL && n_options > 0)) {
+    qn_host own;
+    const qn_status copied = qn_copy_in(&own, sizeof own, sizeof own, host);
+    if (copied != QN_OK) {
+        return qn_fail(err, copied, "start: the host table is null, too short or too new");
+    }
+    if (out == NULL || own.machine == NULL || (options == NULL && n_options > 0)) {
         return qn_fail(err, QN_BAD_ARG, "start: a null argument");
     }
     qn_status status = read_options(options, n_options, &isa, err);
-    status = status != QN_OK ? status : check_isa(host->machine, isa, err);
+    status = status != QN_OK ? status : check_isa(own.machine, isa, err);
     if (status != QN_OK) {
         return status;
     }
-    qn_plugin_state *const plugin = host->mem_alloc(host->ctx, QN_MEM_OTHER, sizeof *plugin, 64);
+    qn_plugin_state *const plugin = own.mem_alloc(own.ctx, QN_MEM_OTHER, sizeof *plugin, 64);
     if (plugin == NULL) {
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for the plugin's state");
     }
-    plugin->host = host;
+    plugin->own_host = own;
+    plugin->host = &plugin->own_host;
     plugin->isa = isa;
-    plugin->features = host->machine->cpu_features[0];
+    plugin->features = own.machine->cpu_features[0];
     *out = plugin;
     return QN_OK;
 }
 
 static void stop(qn_plugin_state *plugin) {
-    if (plugin != NULL) {
-        plugin->host->mem_free(plugin->host->ctx, plugin);
+    if (plugin == NULL) {
+        return;
     }
+    const qn_host host = plugin->own_host;
+    if (plugin->n_devices > 0) {
+        host.log(host.ctx, QN_LOG_ERROR, "cpu: stop while a device is open: its memory is kept");
+        return;
+    }
+    host.mem_free(host.ctx, plugin);
 }
 
 static qn_status list_devices(qn_plugin_state *plugin, qn_device_info *infos, uint64_t stride, uint32_t room, uint32_t *count,
                               qn_error *err) {
-    (void)stride;
     if (plugin == NULL || count == NULL || (infos == NULL && room > 0)) {
         return qn_fail(err, QN_BAD_ARG, "devices: a null argument");
+    }
+    if (room > 0 && (infos->size < sizeof *infos || stride < infos->size)) {
+        return qn_fail(err, QN_BAD_ARG, "devices: infos of %u bytes, %llu apart; %zu are needed", infos->size, (unsigned long long)stride,
+                       sizeof *infos);
     }
     *count = 1;
     if (room == 0) {
@@ -88,7 +103,7 @@ static qn_status list_devices(qn_plugin_state *plugin, qn_device_info *infos, ui
                            .numeric = QN_NUMERIC_F32ACC | QN_NUMERIC_ACT8, .id = "cpu", .cell_block = 1};
     snprintf(info.name, sizeof info.name, "CPU, %u workers", plugin->host->machine->n_workers);
     snprintf(info.driver, sizeof info.driver, "cpu %s: %s", CPU_VERSION, cpu_ops_isa_text(plugin->features, plugin->isa));
-    memcpy(infos, &info, infos->size < sizeof info ? infos->size : sizeof info);
+    memcpy(infos, &info, sizeof info);
     return QN_OK;
 }
 
@@ -109,6 +124,7 @@ static qn_status open_device(qn_plugin_state *plugin, const char *device_id, con
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a device");
     }
     device->plugin = plugin;
+    plugin->n_devices++;
     cpu_ops_init(&device->ops, plugin->features, plugin->isa);
     snprintf(device->isa_text, sizeof device->isa_text, "%s", cpu_ops_isa_text(plugin->features, plugin->isa));
     *out = device;
@@ -116,9 +132,16 @@ static qn_status open_device(qn_plugin_state *plugin, const char *device_id, con
 }
 
 static void close_device(qn_device *device) {
-    if (device != NULL) {
-        device->plugin->host->mem_free(device->plugin->host->ctx, device);
+    if (device == NULL) {
+        return;
     }
+    const qn_host *const host = device->plugin->host;
+    if (device->n_programs > 0) {
+        host->log(host->ctx, QN_LOG_ERROR, "cpu: close while a program is there: its memory is kept");
+        return;
+    }
+    device->plugin->n_devices--;
+    host->mem_free(host->ctx, device);
 }
 
 static const qn_plugin table = {

@@ -53,12 +53,12 @@ static qn_status QN_CALL ref_devices(qn_plugin_state *plugin, qn_device_info *in
         qn_device_info info = {.device_class = QN_DEVICE_CPU, .flags = QN_DEVICE_HOST_MEMORY | QN_DEVICE_DETERMINISTIC,
                                .numeric = QN_NUMERIC_F32ACC, .id = REF_DEVICE_ID, .name = "reference (scalar C, double precision)",
                                .driver = "none", .cell_block = 1};
-        if (infos == NULL || infos->size < sizeof info.size || stride < infos->size) {
-            return qn_fail(err, QN_BAD_ARG, "devices: infos of %llu bytes", (unsigned long long)stride);
+        if (infos == NULL || infos->size < sizeof info || stride < infos->size) {
+            return qn_fail(err, QN_BAD_ARG, "devices: infos of %u bytes, %llu apart; %zu are needed", infos == NULL ? 0 : infos->size,
+                           (unsigned long long)stride, sizeof info);
         }
-        const uint32_t room_bytes = infos->size < sizeof info ? infos->size : (uint32_t)sizeof info;
         info.size = infos->size;
-        memcpy(infos, &info, room_bytes);
+        memcpy(infos, &info, sizeof info);
     }
     return QN_OK;
 }
