@@ -1,5 +1,6 @@
 /* test_oracle.c — is the oracle right? It gives what golden_<op>.bin holds: numbers that numpy made in double precision by other formulas
- * (tests/ops/golden/make_golden.py). Its copying ops, EMBED, STATE_WRITE and SELECT_ROWS, have nothing to compute. */
+ * (golden/make_golden.py), the elements of every format and the rounding of states among them. Its copying ops, EMBED and SELECT_ROWS, have
+ * nothing to compute. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,8 @@
 #include <cmocka.h>
 
 #include "corpus.h"
-#include "oracle/oracle.h"
+#include "oracle.h"
+#include "oracle_formats.h"
 
 #define MOST 4096
 
@@ -27,7 +29,7 @@ typedef struct record {
 
 static void open_golden(golden *g, const char *op) {
     char name[128], path[CORPUS_PATH_SIZE];
-    snprintf(name, sizeof name, "tests/ops/golden/golden_%s.bin", op);
+    snprintf(name, sizeof name, "tests/conform/golden/golden_%s.bin", op);
     source_require(name, path);
     g->bytes = test_read_file(path, &g->size);
     g->at = 8;
@@ -41,7 +43,7 @@ static record read_record(const golden *g, size_t at) {
 }
 
 static size_t next_record(const record *r, size_t at) {
-    const size_t bytes = (size_t)r->count * (r->kind == 1 ? 8 : 4);
+    const size_t bytes = (size_t)r->count * (r->kind == 1 ? 8 : r->kind == 3 ? 1 : 4);
     return at + sizeof *r + (bytes + 7) / 8 * 8;
 }
 
@@ -174,10 +176,47 @@ static void elementwise_ops_agree(void **state) {
     }
 }
 
+static void formats_agree(void **state) {
+    uint32_t n_formats = 0;
+    (void)state;
+    for (open_golden(&g, "formats"); next_case(&g); n_formats++) {
+        const uint32_t format = (uint32_t)numbers(&g, "format")[0];
+        const uint8_t *const bytes = find_values(&g, "bytes", NULL);
+        uint32_t n = 0;
+        const double *const y = find_values(&g, "y", &n);
+        for (uint32_t i = 0; i < n; i++) {
+            const double got = oracle_element(format, bytes, i);
+            if (got != y[i]) {
+                fail_msg("format %u: element %u: the oracle says %.17g, the file %.17g", format, i, got, y[i]);
+            }
+        }
+    }
+#define QN_FORMAT(name, number, elems, bytes, kind, layout) +1
+    const uint32_t n_known = 0
+#include <quoin/formats.def>
+        ;
+#undef QN_FORMAT
+    assert_int_equal(n_formats, n_known);
+}
+
+static void rounding_of_states_agrees(void **state) {
+    uint32_t n = 0;
+    (void)state;
+    for (open_golden(&g, "states"); next_case(&g);) {
+        const float *const x = find_values(&g, "x", &n);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(oracle_to_half(x[i]), numbers(&g, "half")[i]);
+            assert_int_equal(oracle_to_bf16(x[i]), numbers(&g, "upper")[i]);
+        }
+    }
+    assert_true(n > 300);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_agrees), cmocka_unit_test(rms_norm_agrees), cmocka_unit_test(rope_agrees),
         cmocka_unit_test(attention_agrees), cmocka_unit_test(elementwise_ops_agree),
+        cmocka_unit_test(formats_agree), cmocka_unit_test(rounding_of_states_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
