@@ -241,7 +241,7 @@ pub struct Step {
     pub reserved: u32,
 }
 
-/// The handles are ours to define; the host sees pointers.
+// The handles are ours to define; the host sees pointers.
 pub use crate::plugin::{Device, PluginState};
 pub use crate::program::{Prog, Session};
 

@@ -32,7 +32,6 @@ pub struct Matrix {
     pub format: u32,
     pub data: *const u8,
     pub columns: usize,
-    pub rows: usize,
 }
 
 /// Bytes of n elements that begin at a block; 0 for a format that is not ours.

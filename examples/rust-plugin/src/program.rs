@@ -523,7 +523,7 @@ unsafe fn run_op(session: *mut Session, step: &Step, op: &Op) {
         _ => {
             let w = view.operand(op, 0);
             let matrix = Matrix { format: view.buffer(w).format, data: (*(*prog).places.add(w as usize)).data,
-                                  columns: view.buffer(w).dims[0] as usize, rows: view.buffer(w).dims[1] as usize };
+                                  columns: view.buffer(w).dims[0] as usize };
             let bias = if op.n_inputs == 3 { Some(rows(2)) } else { None };
             ops::matmul(&matrix, rows(1), bias, rows(op.n_inputs));
         }
