@@ -1,5 +1,6 @@
 /* layout_check.c — static asserts on the size and the offset of every member of the ABI, compiled in every build. A change here is a
  * change of the ABI: it needs a line in abi/doc/CHANGELOG.md. */
+#include <quoin/ext/test_fault.h>
 #include <quoin/glue.h>
 #include <quoin/note.h>
 
@@ -309,3 +310,9 @@ AT(qn_elf_note, content_bytes, 4);
 AT(qn_elf_note, type, 8);
 AT(qn_elf_note, owner, 12);
 AT(qn_elf_note, content, 20);
+
+SIZE(qn_test_fault, 24);
+AT(qn_test_fault, size, 0);
+AT(qn_test_fault, reserved, 4);
+AT(qn_test_fault, arm, 8);
+AT(qn_test_fault, count, 16);
