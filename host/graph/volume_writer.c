@@ -107,6 +107,11 @@ void volume_writer_destroy(volume_writer *w) {
     free(w);
 }
 
+bool volume_writer_collision(const volume_writer *w, uint64_t *out_key) {
+    *out_key = w->collision;
+    return w->has_collision;
+}
+
 volume_lane *volume_writer_lane(volume_writer *w, uint32_t worker) {
     return &w->lanes[worker];
 }
@@ -150,7 +155,8 @@ static qn_status reduce_runs(volume_writer *w, error_context *err) {
     }
     while (w->term_runs.n > FAN_IN && status == QN_OK) {
         const uint32_t beyond = w->term_runs.n - FAN_IN + 1, n = beyond < FAN_IN ? beyond : FAN_IN;
-        status = term_merge_reduce(&w->term_runs, n, &w->term_spill, err);
+        status = term_merge_reduce(&w->term_runs, n, &w->term_spill, &w->collision, err);
+        w->has_collision = status == QN_BAD_INPUT;
     }
     return status;
 }
@@ -181,16 +187,23 @@ static q42_term as_term(const lexicon_entry *entry) {
     return term;
 }
 
+static qn_status next_term(volume_writer *w, term_merge *merge, lexicon_entry *out_entry, error_context *err) {
+    const qn_status status = term_merge_next(merge, out_entry, err);
+    w->has_collision = status == QN_BAD_INPUT;
+    w->collision = out_entry->key;
+    return status;
+}
+
 qn_status volume_writer_merge_terms(volume_writer *w, term_take_fn *take, void *ctx, bool *out_is_label,
                                     error_context *err) {
     term_merge *merge;
-    lexicon_entry entry;
+    lexicon_entry entry = {0};
     *out_is_label = false;
     qn_status status = term_merge_create(w->term_runs.items, w->term_runs.n, &merge, err);
     if (status != QN_OK) {
         return status;
     }
-    while ((status = term_merge_next(merge, &entry, err)) == QN_OK) {
+    while ((status = next_term(w, merge, &entry, err)) == QN_OK) {
         const q42_term term = as_term(&entry);
         if (entry.kind == TERM_PROBE) {
             *out_is_label = true;

@@ -75,6 +75,8 @@ qn_status volume_lane_add_quin(volume_lane *lane, const q42_quin *quin, error_co
 
 /* Everything added so far becomes the target. After an error nothing is left behind. */
 qn_status volume_writer_commit(volume_writer *writer, volume_report *out_report, error_context *err);
+/* True when the commit failed since two texts have one key, which *out_key receives. */
+bool volume_writer_collision(const volume_writer *writer, uint64_t *out_key);
 /* Ends it, committed or not; null is legal. */
 void volume_writer_destroy(volume_writer *writer);
 

@@ -23,6 +23,8 @@ struct volume_writer {
     run_list quin_runs, term_runs;     /* of all lanes, when they are sorted */
     spill_file quin_spill, term_spill; /* of merges on the way */
     uint64_t n_quins;                  /* an upper bound, for progress */
+    bool has_collision; /* two texts have one key: */
+    uint64_t collision;
     volume_report report;
 };
 
