@@ -357,7 +357,7 @@ static qn_status settle(turtle *t, SerdStatus serd) {
         return QN_OK;
     }
     put_place(&diag, feed_place(t));
-    const fmt_status fault = rule == TURTLE_TRIPLE_TERM ? FMT_UNSUPPORTED
+    const fmt_status fault = rule == TURTLE_TRIPLE_TERM || rule == TURTLE_VERSION ? FMT_UNSUPPORTED
                              : rule == TURTLE_TOKEN || rule == TURTLE_NESTING ? FMT_LIMIT : FMT_BAD_FILE;
     return error_from_diag(t->err, fault, &diag, rdf_reader_name(t->reader));
 }

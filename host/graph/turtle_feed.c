@@ -162,7 +162,7 @@ static void end_token(turtle_feed *feed) {
 
 /* libserd takes graphs in Turtle, too. */
 static void change_depth(turtle_feed *feed, uint8_t c) {
-    if (c == '{' && look(feed, 1) == '|') {
+    if (c == '~' || (c == '{' && look(feed, 1) == '|')) {
         fail(feed, TURTLE_TRIPLE_TERM);
     } else if (c == '{' && !feed->has_graphs) {
         fail(feed, TURTLE_GRAPH);
@@ -177,9 +177,26 @@ static void change_depth(turtle_feed *feed, uint8_t c) {
     }
 }
 
+/* VERSION or @version, and then no part of a name. */
+static bool is_version(const turtle_feed *feed, uint8_t c) {
+    static const char word[] = "version";
+    const size_t begin = c == '@';
+    for (size_t i = 0; i < sizeof word - 1; i++) {
+        const uint8_t letter = look(feed, begin + i);
+        if ((begin == 1 ? letter : letter | 0x20) != (uint8_t)word[i]) {
+            return false;
+        }
+    }
+    const uint8_t next = look(feed, begin + sizeof word - 1);
+    return !is_letter(next) && !is_digit(next) && next < 0x80 && (next == 0 || strchr(":_-.%\\", next) == NULL);
+}
+
 static void step_outside(turtle_feed *feed, uint8_t c) {
     if (c > ' ' && c != '#') {
         turtle_places_note(&feed->places, c, next_place(feed, c));
+    }
+    if ((c == 'v' || c == 'V' || c == '@') && turtle_places_is_start(&feed->places) && is_version(feed, c)) {
+        fail(feed, TURTLE_VERSION);
     }
     if (c == '<') {
         if (look(feed, 1) == '<') {

@@ -328,7 +328,7 @@ def a_collision_is_told_with_line_and_column_of_both_terms(t):
 def statements_of_rdf_1_2_are_not_supported_yet_and_their_line_is_told(t):
     text = ['<http://e/s> <http://e/p> <<( <http://e/a> <http://e/b> <http://e/c> )>> .', '<<<http://e/a> <http://e/b> <http://e/c>>> <http://e/p> "x" .',
             '<< <http://e/a> <http://e/b> <http://e/c> >> <http://e/p> "x" .', '<http://e/s> <http://e/p> "x"@en--ltr .', 'VERSION "1.2"']
-    for format, endings in (('nt', text), ('nq', text), ('ttl', text[:4]), ('trig', text[:4])):
+    for format, endings in (('nt', text), ('nq', text), ('ttl', text), ('trig', text)):
         for line in endings:
             source = write(t, 'a.' + format, f'# here\n<http://e/s> <http://e/p> "1" .\n{line}\n')
             t.has(ingest(t, source, '-o', t.path('a.q42'), status=1).err, source, 'line 3, column', 'RDF 1.2', 'not supported yet')
