@@ -463,8 +463,17 @@ def the_companion_of_a_model_is_never_replaced(t):
     t.true(r.status not in (0, 2), r.describe())
     t.has(r.err, 'm.q42', 'model')
     ingest(t, source, '-o', t.path('a.q42'))
+    ingest(t, source, '-o', t.path('public.q42'), '--commons')
+    old = bytearray(open(t.path('a.q42'), 'rb').read())
+    old[4:6] = b'\2\0'
+    write(t, 'old.q42', bytes(old))
     for words in (['merge', t.path('a.q42'), t.path('a.q42')], ['compact', t.path('a.q42')]):
         t.has(t.exits(1, *words, '-o', t.path('m.q42'), '--force').err, 'm.q42', 'model')
+    for words in (['export', t.path('a.q42'), '-o'], ['ingest', source, '-o', t.path('b.q42'), '--reject'],
+                  ['migrate', t.path('old.q42'), '-o'], ['publish', 'torrent', t.path('public.q42'), '-o'],
+                  ['publish', 'car', t.path('public.q42'), '-o']):
+        t.has(t.exits(1, *words, t.path('m.q42'), '--force').err, 'm.q42', 'is the companion volume of a model')
+        t.equal(digest(t.path('m.q42')), before)
     t.equal(digest(t.path('m.q42')), before)
 
 
