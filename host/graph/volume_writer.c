@@ -56,6 +56,7 @@ static qn_status create(volume_writer *w, const char *path, error_context *err) 
     if (w->options.is_forced && !set_members_read(w->target.path, &w->replaced)) {
         return FAIL(err, QN_NO_HOST_MEM, "%s: no memory for the list of its members", path);
     }
+    set_leftovers_remove(w->target.path);
     if (w->options.segment_bytes != 0) {
         set_members_step_over(w->target.path, &w->replaced);
     }
@@ -80,7 +81,7 @@ qn_status volume_writer_create(const char *path, const volume_writer_options *op
     w->n_lanes = team_size(workers);
     w->reserve = choose_reserve(options->memory);
     w->target.fd = -1;
-    w->quin_spill.fd = w->term_spill.fd = -1;
+    w->quin_spill.fd = w->term_spill.fd = w->aside.fd = -1;
     const qn_status status = create(w, path, err);
     if (status != QN_OK) {
         volume_writer_destroy(w);
@@ -103,6 +104,7 @@ void volume_writer_destroy(volume_writer *w) {
     spill_file_close(&w->quin_spill);
     spill_file_close(&w->term_spill);
     atomic_file_abort(&w->target);
+    set_aside_end(&w->aside);
     set_members_free(&w->replaced);
     free(w);
 }
@@ -275,6 +277,12 @@ static qn_status fill_file(volume_writer *w, volume_file *file, error_context *e
     return status;
 }
 
+void volume_writer_set_aside(volume_writer *w) {
+    if (w->replaced.n > 0) {
+        set_aside_begin(w->target.path, &w->aside);
+    }
+}
+
 static qn_status write_file(volume_writer *w, error_context *err) {
     const q42_write_options options = volume_writer_file_options(w, w->report.sanctuary_was_needed);
     volume_file file;
@@ -285,6 +293,7 @@ static qn_status write_file(volume_writer *w, error_context *err) {
     if (status != QN_OK) {
         return status;
     }
+    volume_writer_set_aside(w);
     return error_from_diag(err, atomic_file_commit(&w->target, &diag), &diag, w->target.path);
 }
 
@@ -302,6 +311,7 @@ qn_status volume_writer_commit(volume_writer *w, volume_report *out_report, erro
     }
     if (status == QN_OK) {
         set_members_remove(&w->replaced);
+        set_aside_end(&w->aside);
         *out_report = w->report;
     }
     return status;

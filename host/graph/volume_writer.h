@@ -5,7 +5,8 @@
  *     finish   merges, drops repetitions, builds full blocks on all workers, writes beside the target and renames
  *
  * The bytes depend on the statements alone: not on their order, on the number of threads, or on the memory. Spill files have no
- * names, or are removed on every way out; a process that is killed leaves the old target or none.
+ * names, or are removed on every way out; a process that is killed leaves the old target or none, and of a set at most members that
+ * the next writer to that target takes away (set_leftovers.h).
  *
  * Threading: each worker of a load has its own volume_lane; lanes run at the same time. The rest: one thread at a time.
  * Memory:    options.memory bounds everything that the writer allocates.

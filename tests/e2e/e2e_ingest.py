@@ -599,8 +599,98 @@ def a_set_that_cannot_be_replaced_stays_whole(t):
     t.exits(0, 'verify', '--strict', t.path('set.q42'))
 
 
+def run_until(t, n, *args, environment={}):
+    """Kills the program before its n-th change of a name; its exit status, negative when it was killed."""
+    return subprocess.run([PROGRAM, *args, '-q'], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env={
+        **os.environ, **EPOCH, **environment, 'KILL_AT_NAME': str(n), 'LD_PRELOAD': os.path.join(BINARY, 'tests', 'kill_at_name.so'),
+        'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}).returncode
+
+
+def kill_everywhere(t, prepare, args, whole, again):
+    """Ends a load before each change of a name. After each the target is one of `whole` (None: no file), and the load that follows
+    leaves nothing but its own files."""
+    n, killed = 0, -signal.SIGKILL
+    while killed == -signal.SIGKILL:
+        n += 1
+        for name in left(t):
+            if name.startswith('set'):
+                os.unlink(t.path(name))
+        prepare()
+        killed = run_until(t, n, *args)
+        t.true(killed in (0, -signal.SIGKILL), f'change {n}: {killed}')
+        if os.path.exists(t.path('set.q42')):
+            t.exits(0, 'verify', '--strict', t.path('set.q42'))
+            found = exported(t, t.path('set.q42'))
+        else:
+            found = None
+        t.true(found in whole, f'killed before change {n}: neither the old volume nor the new one')
+        r = ingest(t, *again, '--json').json()
+        t.exits(0, 'verify', '--strict', t.path('set.q42'))
+        t.equal(len([f for f in left(t) if f.startswith('set')]), r['files'], f'killed before change {n}: {left(t)}')
+        t.true(n < 100, 'it never ends')
+    t.true(n > 4, f'{n - 1} changes of names')
+
+
 @test
-def members_that_a_killed_load_left_are_in_nobodys_way(t):
+def a_set_that_is_killed_between_any_two_names_is_the_old_one_or_the_new_one_and_the_next_load_tidies_up(t):
+    old, new = lines(9000, 3), lines(20000)
+    source, other = write(t, 'old.nq', ''.join(old)), write(t, 'new.nq', ''.join(new))
+    before, after = [sorted(set(x.strip() for x in text)) for text in (old, new)]
+    target, segments = ['-o', t.path('set.q42')], ['--segment-size', '256K']
+    put_old = lambda: ingest(t, source, *target, *segments)
+    load = ['ingest', other, *target, *segments]
+    again = [other, *target, *segments, '-f']
+    kill_everywhere(t, lambda: None, load, [None, after], again)                            # nothing there
+    kill_everywhere(t, put_old, [*load, '-f'], [before, after], again)                      # a set by a set
+    kill_everywhere(t, put_old, ['ingest', other, *target, '-f'], [before, after], again)   # a set by one file
+    kill_everywhere(t, put_old, [*load, '-f'], [before, after], [source, *target, '-f'])    # tidied up by a load of one file
+
+
+@test
+def what_tidies_up_may_be_killed_too(t):
+    source = write(t, 'new.nq', ''.join(lines(20000)))
+    args = ['ingest', source, '-o', t.path('set.q42'), '--segment-size', '256K', '-f']
+    for n in range(1, 40):
+        run_until(t, 6, *args)
+        if run_until(t, n, *args) == 0:
+            break
+        t.true(n < 39, 'it never ends')
+    ingest(t, *args[1:])
+    r = ingest(t, *args[1:], '--json').json()
+    t.equal(len([f for f in left(t) if f.startswith('set')]), r['files'], left(t))
+
+
+@test
+def a_file_that_no_killed_load_has_written_is_kept_whatever_its_name(t):
+    source = write(t, 'new.nq', ''.join(lines(20000)))
+    args = ['ingest', source, '-o', t.path('set.q42'), '--segment-size', '256K', '-f']
+    t.equal(run_until(t, 6, *args), -signal.SIGKILL)
+    names = [f for f in left(t) if f.startswith('set')]
+    members, roots = [f for f in names if f.startswith(('set.lex', 'set.seg'))], [f for f in names if f.endswith('.tmp')]
+    t.true(len(members) >= 2 and len(roots) == 1, names)
+    with open(t.path(members[0]), 'r+b') as f:      # the user's now: one byte is another
+        f.seek(-1, os.SEEK_END)
+        last = f.read(1)
+        f.seek(-1, os.SEEK_END)
+        f.write(bytes([last[0] ^ 1]))
+    shutil.copy(t.path(members[1]), t.path('set.segment-00777.q42'))
+    shutil.copy(t.path(members[1]), t.path('other.segment-00000.q42'))
+    kept = [members[0], 'set.segment-00777.q42', 'other.segment-00000.q42', 'set.q42.999999999-0.tmp', f'set.q42.{os.getpid()}-0.tmp',
+            'set.q42.tmp', 'set.q42.1-x.tmp', 'set.lex-0.q42.999999999-0.tmp']
+    write(t, kept[3], 'a note of mine')
+    for name in kept[4:]:
+        shutil.copy(t.path(roots[0]), t.path(name))
+    before = {name: digest(t.path(name)) for name in kept}
+    r = ingest(t, *args[1:])
+    t.equal({name: digest(t.path(name)) for name in kept}, before)
+    t.has(r.err, members[0], 'it is kept')
+    t.has(r.err, 'set.segment-00777.q42', 'no root lists it')
+    t.true(members[1].encode() not in r.err and not os.path.exists(t.path(roots[0])), 'what it could prove')
+    t.exits(0, 'verify', '--strict', t.path('set.q42'))
+
+
+@test
+def members_that_nobody_lists_are_in_nobodys_way(t):
     source = write(t, 'a.nq', ''.join(lines(20000)))
     for name in ('set.lex-00000.q42', 'set.lex-00001.q42', 'set.segment-00000.q42'):
         write(t, name, 'left')
