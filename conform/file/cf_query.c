@@ -90,7 +90,7 @@ static void query_has_a_whole_table_of_verbs(cf_context *ctx) {
 }
 
 static void require_option(cf_context *ctx, const qn_option_info *info) {
-    CF_CHECK(ctx, info->size >= sizeof *info, "size %u of its record is below %zu", info->size, sizeof *info);
+    CF_CHECK(ctx, info->size >= QN_LEAST_qn_option_info, "size %u of its record is below %u", info->size, QN_LEAST_qn_option_info);
     require_text(ctx, "key", info->key, false);
     require_text(ctx, "help", info->help, false);
     require_text(ctx, "default_value", info->default_value, true);
@@ -105,7 +105,7 @@ static void require_option(cf_context *ctx, const qn_option_info *info) {
 
 static void query_describes_every_option(cf_context *ctx) {
     const qn_query_out out = ask(ctx);
-    CF_CHECK(ctx, out.n_options == 0 || (out.options != NULL && out.option_stride >= sizeof(qn_option_info)),
+    CF_CHECK(ctx, out.n_options == 0 || (out.options != NULL && out.option_stride >= QN_LEAST_qn_option_info),
              "%u options, %u bytes apart", out.n_options, out.option_stride);
     for (uint32_t i = 0; i < out.n_options; i++) {
         if (cf_case(ctx, "option %u", i)) {
@@ -134,7 +134,7 @@ static void query_obeys_the_size_of_in(cf_context *ctx) {
         require_status(ctx, "an unknown bit set behind in", ctx->query(&grown.in, &out), QN_TOO_NEW);
     }
     qn_query_in in = make_in(ctx);
-    for (uint32_t size = 0; size < sizeof in; size++) {
+    for (uint32_t size = 0; size < QN_LEAST_qn_query_in; size++) {
         in.size = size;
         require_status(ctx, "an in that is too short", ctx->query(&in, &out), QN_BAD_ARG);
     }
@@ -147,7 +147,7 @@ static void query_obeys_the_size_of_out(cf_context *ctx) {
         qn_query_out out;
         unsigned char more[64];
     } grown;
-    for (uint32_t size = 0; size < sizeof grown.out; size++) {
+    for (uint32_t size = 0; size < QN_LEAST_qn_query_out; size++) {
         memset(&grown, 0x5a, sizeof grown);
         grown.out.size = size;
         require_status(ctx, "an out that is too short", ctx->query(&in, &grown.out), QN_BAD_ARG);
@@ -159,7 +159,6 @@ static void query_obeys_the_size_of_out(cf_context *ctx) {
     memset(&grown, 0x5a, sizeof grown);
     grown.out.size = sizeof grown;
     require_status(ctx, "an out of 64 more bytes", ctx->query(&in, &grown.out), QN_OK);
-    require_status(ctx, "out null", ctx->query(&in, NULL), QN_BAD_ARG);
 }
 
 static void query_answers_hosts_of_every_minor(cf_context *ctx) {

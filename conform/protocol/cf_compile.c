@@ -80,11 +80,11 @@ static qn_status check_options_call(cf_context *ctx, void *arg, const void *thei
 static void compile_plan_and_check_obey_sizes(cf_context *ctx) {
     compiling c;
     begin(ctx, &c);
-    require_sizes(ctx, "compile with options", &c.options, sizeof c.options, compile_options_call, &c);
-    require_sizes(ctx, "compile with limits", &c.s.limits, sizeof c.s.limits, compile_limits_call, &c);
-    require_sizes(ctx, "plan with options", &c.options, sizeof c.options, plan_options_call, &c);
-    require_sizes(ctx, "plan with limits", &c.s.limits, sizeof c.s.limits, plan_limits_call, &c);
-    require_sizes(ctx, "check with options", &c.options, sizeof c.options, check_options_call, &c);
+    require_sizes(ctx, "compile with options", &c.options, sizeof c.options, QN_LEAST_qn_compile_options, compile_options_call, &c);
+    require_sizes(ctx, "compile with limits", &c.s.limits, sizeof c.s.limits, QN_LEAST_qn_limits, compile_limits_call, &c);
+    require_sizes(ctx, "plan with options", &c.options, sizeof c.options, QN_LEAST_qn_compile_options, plan_options_call, &c);
+    require_sizes(ctx, "plan with limits", &c.s.limits, sizeof c.s.limits, QN_LEAST_qn_limits, plan_limits_call, &c);
+    require_sizes(ctx, "check with options", &c.options, sizeof c.options, QN_LEAST_qn_compile_options, check_options_call, &c);
     end(ctx, &c);
 }
 

@@ -28,9 +28,9 @@ static qn_status try_size(sized *s, uint32_t size, uint32_t dirty, qn_error *err
     return s->call(s->ctx, s->arg, s->bytes, error);
 }
 
-void require_sizes(cf_context *ctx, const char *what, const void *good, uint32_t size, size_call *call, void *arg) {
+void require_sizes(cf_context *ctx, const char *what, const void *good, uint32_t size, uint32_t least, size_call *call, void *arg) {
     static const uint32_t dirty[] = {1, 2, 33, MORE_BYTES};
-    const uint32_t shorter[] = {size - 1, size - 4, size / 2, 4, 0};
+    const uint32_t shorter[] = {least - 1, least - 4, least / 2, 4, 0};
     sized s = {.ctx = ctx, .what = what, .good = good, .size = size, .call = call, .arg = arg};
     qn_error error;
     CF_CHECK(ctx, size + MORE_BYTES <= sizeof s.bytes, "%s has %u bytes, more than the test has room for", what, size);

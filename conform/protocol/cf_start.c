@@ -44,7 +44,7 @@ static void start_obeys_the_size_of_the_host_table(cf_context *ctx) {
     cf_open(ctx, &on, 0); /* unsupported where the plugin cannot start at all */
     cf_close(ctx, &on);
     starting s = begin(ctx);
-    require_sizes(ctx, "start with a host table", cf_host_services(s.host), sizeof(qn_host), try_start, &s);
+    require_sizes(ctx, "start with a host table", cf_host_services(s.host), sizeof(qn_host), QN_LEAST_qn_host, try_start, &s);
     end(ctx, &s);
 }
 

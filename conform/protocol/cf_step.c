@@ -41,7 +41,7 @@ static qn_status step_call(cf_context *ctx, void *arg, const void *theirs, qn_er
 static void step_obeys_sizes(cf_context *ctx) {
     stepping t;
     begin(ctx, &t, false, 0);
-    require_sizes(ctx, "step", &t.turn.step, sizeof t.turn.step, step_call, &t);
+    require_sizes(ctx, "step", &t.turn.step, sizeof t.turn.step, QN_LEAST_qn_step, step_call, &t);
     end(ctx, &t);
 }
 
@@ -58,7 +58,7 @@ static void state_move_obeys_sizes(cf_context *ctx) {
     if (!QN_HAS(t.on.verbs, state_move)) {
         cf_unsupported(ctx, "the plugin has no state_move");
     }
-    require_sizes(ctx, "state_move", &move, sizeof move, move_call, &t);
+    require_sizes(ctx, "state_move", &move, sizeof move, QN_LEAST_qn_state_move, move_call, &t);
     end(ctx, &t);
 }
 

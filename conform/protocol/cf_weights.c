@@ -44,7 +44,7 @@ static void bind_weights_obeys_sizes(cf_context *ctx) {
     binding b;
     begin(ctx, &b);
     const qn_weight weight = specimen_weight_of(&b.s, 0, QN_WEIGHT_BORROW);
-    require_sizes(ctx, "bind_weights with a weight", &weight, sizeof weight, bind_call, &b);
+    require_sizes(ctx, "bind_weights with a weight", &weight, sizeof weight, QN_LEAST_qn_weight, bind_call, &b);
     end(ctx, &b);
 }
 

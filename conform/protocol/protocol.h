@@ -13,7 +13,7 @@ extern const cf_suite cf_suite_start, cf_suite_devices, cf_suite_compile, cf_sui
 typedef qn_status size_call(cf_context *ctx, void *arg, const void *theirs, qn_error *error);
 
 /* The size-first rule on one struct that a verb reads: its own size, 64 more bytes that are zero, one bit behind it (TOO_NEW), and
- * every kind of too short (BAD_ARG). `good`: [size] what the verb accepts. */
-void require_sizes(cf_context *ctx, const char *what, const void *good, uint32_t size, size_call *call, void *arg);
+ * every kind of shorter than in minor 0 (BAD_ARG). `good`: [size] what the verb accepts; least: QN_LEAST_* of it. */
+void require_sizes(cf_context *ctx, const char *what, const void *good, uint32_t size, uint32_t least, size_call *call, void *arg);
 
 #endif
