@@ -11,6 +11,7 @@ void op_model_init(op_model *self, cf_context *ctx, uint32_t kind, uint64_t salt
     self->random = cf_random_make(ctx, salt);
     self->kind = kind;
     self->builder = op_program_create();
+    CF_CHECK(ctx, self->builder != NULL, "the suite has no memory");
 }
 
 void op_model_free(op_model *self) {
@@ -21,6 +22,7 @@ void op_model_free(op_model *self) {
 
 void op_model_finish(op_model *self) {
     self->program = op_program_finish(self->builder);
+    CF_CHECK(self->ctx, self->program != NULL, "the suite has no room for its program");
 }
 
 void *op_model_take(op_model *self, uint64_t count, size_t size) {

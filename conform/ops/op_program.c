@@ -1,21 +1,17 @@
 /* op_program.c — lays the tables of a test program behind each other. */
 #include "op_program.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void require(int condition, const char *what) {
-    if (!condition) {
-        fprintf(stderr, "op_program: no room for another %s\n", what);
-        abort();
-    }
+/* False, and remembered, when a table is full. */
+static bool has_room(op_program *program, bool has) {
+    program->is_full = program->is_full || !has;
+    return has;
 }
 
 op_program *op_program_create(void) {
-    op_program *program = calloc(1, sizeof *program);
-    require(program != NULL, "program");
-    return program;
+    return calloc(1, sizeof(op_program));
 }
 
 void op_program_destroy(op_program *program) {
@@ -26,15 +22,18 @@ void op_program_destroy(op_program *program) {
 }
 
 uint32_t op_program_add_group(op_program *program, uint32_t window) {
-    require(program->n_groups < QN_MAX_GROUPS, "group");
+    if (!has_room(program, program->n_groups < QN_MAX_GROUPS)) {
+        return 0;
+    }
     program->groups[program->n_groups].window = window;
     return program->n_groups++;
 }
 
 static qn_buffer *add_buffer(op_program *program, const char *name, uint32_t role, qn_format format, uint32_t rank) {
     const size_t name_bytes = strlen(name) + 1;
-    require(program->n_buffers < OP_PROGRAM_ROOM, "buffer");
-    require(program->names_bytes + name_bytes <= sizeof program->names, "name");
+    if (!has_room(program, program->n_buffers < OP_PROGRAM_ROOM && program->names_bytes + name_bytes <= sizeof program->names)) {
+        return &program->buffers[0];
+    }
     qn_buffer *buffer = &program->buffers[program->n_buffers++];
     *buffer = (qn_buffer){.role = role, .format = format, .rank = rank, .dims = {1, 1, 1, 1}};
     buffer->name_at = program->names_bytes;
@@ -74,9 +73,10 @@ uint32_t op_program_add_rows(op_program *program, const char *name, uint32_t rol
 void op_program_add_op(op_program *program, uint32_t op, uint32_t layer, uint32_t n_inputs, const uint32_t *inputs,
                        uint32_t output, const void *attrs, uint32_t attrs_bytes) {
     const uint32_t n_outputs = output == OP_NO_OUTPUT ? 0 : 1;
-    require(program->n_ops < OP_PROGRAM_ROOM, "op");
-    require(program->n_operands + n_inputs + n_outputs <= OP_PROGRAM_ROOM * 4, "operand");
-    require(program->attrs_bytes + attrs_bytes + 8 <= sizeof program->attrs, "attribute");
+    if (!has_room(program, program->n_ops < OP_PROGRAM_ROOM && program->n_operands + n_inputs + n_outputs <= OP_PROGRAM_ROOM * 4
+                               && program->attrs_bytes + attrs_bytes + 8 <= sizeof program->attrs)) {
+        return;
+    }
     program->ops[program->n_ops++] = (qn_op){.op = op, .layer = layer, .n_inputs = n_inputs, .n_outputs = n_outputs,
                                              .operands_at = program->n_operands, .attrs_at = program->attrs_bytes,
                                              .attrs_bytes = attrs_bytes};
@@ -102,9 +102,13 @@ static uint32_t put_section(char *bytes, uint32_t *at, const void *data, size_t 
 const qn_program *op_program_finish(op_program *program) {
     qn_program header = {.magic = QN_PROGRAM_MAGIC, .encoding = QN_PROGRAM_ENCODING, .profile = QN_PROFILE_DECODE_CORE};
     const size_t most = sizeof *program + sizeof header + 64;
-    char *bytes = calloc(1, most);
+    char *bytes = program->is_full ? NULL : calloc(1, most);
     uint32_t at = sizeof header;
-    require(bytes != NULL, "byte");
+    free(program->bytes);
+    program->bytes = NULL;
+    if (bytes == NULL) {
+        return NULL;
+    }
     header.n_buffers = program->n_buffers;
     header.buffer_stride = sizeof(qn_buffer);
     header.buffers_at = put_section(bytes, &at, program->buffers, program->n_buffers * sizeof(qn_buffer));
@@ -122,11 +126,11 @@ const qn_program *op_program_finish(op_program *program) {
     header.names_at = put_section(bytes, &at, program->names, program->names_bytes);
     header.total_bytes = at;
     memcpy(bytes, &header, sizeof header);
-    free(program->bytes);
     /* Exactly as long as the program, so that a reader that runs past its end is seen by AddressSanitizer. */
     program->bytes = malloc(at);
-    require(program->bytes != NULL, "byte");
-    memcpy(program->bytes, bytes, at);
+    if (program->bytes != NULL) {
+        memcpy(program->bytes, bytes, at);
+    }
     free(bytes);
     return program->bytes;
 }

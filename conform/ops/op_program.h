@@ -8,10 +8,13 @@
  *     const qn_program *program = op_program_finish(p);
  *
  * Threading: one thread at a time per object. Memory: owned by the op_program until op_program_destroy.
- * Errors: a full table ends the test program; nothing else is checked, so that tests can build wrong programs.
+ * Errors: when memory is short or a table was too full for what was added, op_program_create or op_program_finish give null; nothing
+ *         else is checked, so that tests can build wrong programs.
  */
 #ifndef OP_PROGRAM_H
 #define OP_PROGRAM_H
+#include <stdbool.h>
+
 #include <quoin/ops.h>
 
 #define OP_PROGRAM_ROOM 256
@@ -25,6 +28,7 @@ typedef struct op_program {
     uint64_t attrs[OP_PROGRAM_TEXT / 8];
     char names[OP_PROGRAM_TEXT];
     uint32_t n_buffers, n_ops, n_groups, n_operands, attrs_bytes, names_bytes;
+    bool is_full;
     void *bytes;
 } op_program;
 
@@ -45,7 +49,7 @@ uint32_t op_program_add_rows(op_program *program, const char *name, uint32_t rol
 void op_program_add_op(op_program *program, uint32_t op, uint32_t layer, uint32_t n_inputs, const uint32_t *inputs,
                        uint32_t output, const void *attrs, uint32_t attrs_bytes);
 
-/* The flat bytes; valid until the next finish or destroy. */
+/* The flat bytes; valid until the next finish or destroy; null: see above. */
 const qn_program *op_program_finish(op_program *program);
 
 #endif

@@ -155,7 +155,7 @@ static void break_rope_base(qn_program *p) { ((qn_rope_attrs *)attrs_of(p, find_
 static void break_rope_yarn(qn_program *p) { ((qn_rope_attrs *)attrs_of(p, find_op(p, QN_OP_ROPE)))->ext_factor = 1; }
 static void break_heads(qn_program *p) { ((qn_attention_attrs *)attrs_of(p, find_op(p, QN_OP_ATTENTION)))->n_kv_head = 0; }
 static void break_head_dim(qn_program *p) { ((qn_attention_attrs *)attrs_of(p, find_op(p, QN_OP_ATTENTION)))->head_dim = 32; }
-static void break_attention_group(qn_program *p) { operand_buffer(p, QN_OP_ATTENTION, 2)->group = 1; }
+static void break_attention_group(qn_program *p) { operand_buffer(p, QN_OP_ATTENTION, 2)->group ^= 1; }
 static void break_window(qn_program *p) { ((qn_cell_group *)(void *)((char *)p + p->groups_at))[0].window = 5; }
 static void break_gated(qn_program *p) { ((qn_gated_attrs *)attrs_of(p, find_op(p, QN_OP_GATED)))->kind = 9; }
 static void break_cap(qn_program *p) { ((qn_softcap_attrs *)attrs_of(p, find_op(p, QN_OP_SOFTCAP)))->cap = 0; }

@@ -13,7 +13,8 @@ cf_context *test_context(void) {
 }
 
 void test_stack_init(stack *out) {
-    const stack_shape shape = stack_mixed_shape(2);
+    stack_shape shape = stack_mixed_shape(2);
+    shape.n_vocab = TEST_STACK_VOCAB;
     stack_init(out, test_context(), stack_family_of_everything(), &shape, 11);
 }
 

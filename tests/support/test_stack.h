@@ -10,7 +10,7 @@
 #include "rig.h"
 #include "stack.h"
 
-#define TEST_STACK_VOCAB 256
+#define TEST_STACK_VOCAB 96
 #define TEST_STACK_EMBEDDING 2
 
 /* A context outside a run: a failure in it ends the program. The reference backend, class F32ACC, seed 1. */
