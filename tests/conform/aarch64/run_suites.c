@@ -81,7 +81,7 @@ static void take_line(void *arg, const char *line, size_t size) {
         t->n_passed += is_pass;
         t->n_unsupported += is_unsupported;
         t->n_failed += !is_pass && !is_unsupported;
-        printf("%-70s %6.2f s  %.*s", t->name, now() - t->began, (int)size, line + 4);
+        printf("%-70s %6.2f s  %.*s", t->name, now() - t->began, (int)size - 4, line + 4);
         fflush(stdout);
     }
 }
