@@ -7,5 +7,6 @@ const cf_suite_list *const conform_lists[] = {
 #if defined(CONFORM_HAS_OPS)
     &cf_op_suites,
 #endif
+    &cf_robustness_suites,
 };
 const size_t conform_n_lists = sizeof conform_lists / sizeof conform_lists[0];
