@@ -7,7 +7,7 @@
  *   gpu_session.c     session_new, session_free                                                 gpu_state.c    state_move
  *   gpu_step.c        step                                                                      gpu_block.c    numbers of a step in memory
  *   gpu_recordings.c  one recording per shape of step, the least recently used gives way        gpu_list.c     a shape becomes launches
- *   gpu_tap.c, gpu_sample.c, gpu_profile.c                                                      the rest of the verbs; extensions
+ *   gpu_tap.c, gpu_sample.c, gpu_profile.c, gpu_fault.c                                         the rest of the verbs; extensions
  *
  * Everything lives in handles; there are no globals. Handles count their children, so that closing a parent too early is a line in
  * the log and a leak, not a crash.
@@ -23,6 +23,7 @@
 
 #include <quoin/ext/device_sample.h>
 #include <quoin/ext/profile.h>
+#include <quoin/ext/test_fault.h>
 
 #include "gpu_lower.h"
 
@@ -36,6 +37,8 @@ struct qn_plugin_state {
     uint32_t n_devices;           /* open now */
 };
 
+#define GPU_FAULT_KINDS 5u
+
 struct qn_device {
     qn_plugin_state *plugin;
     gpu_driver_device *driver;
@@ -46,6 +49,7 @@ struct qn_device {
     pthread_mutex_t lock;
     uint64_t budget, taken;       /* bytes of device memory; budget UINT64_MAX: as many as the device gives */
     uint64_t opened[GPU_KERNEL_WORDS]; /* a bit for each kernel that is open */
+    uint64_t events[GPU_FAULT_KINDS], fails_at[GPU_FAULT_KINDS]; /* by QN_FAULT_*: how many there were, and which one fails (0: none) */
 };
 
 /* A piece of device memory that core took. */
@@ -288,6 +292,14 @@ qn_status QN_CALL gpu_tap(qn_session *session, uint32_t buffer, void *data, uint
 
 extern const qn_profile gpu_profile_ext;
 extern const qn_device_sample gpu_sample_ext;
+extern const qn_test_fault gpu_fault_ext;
+/* Counts an event of this kind (QN_FAULT_*); fails when it is the one that was asked for. */
+qn_status gpu_fault_pass(qn_device *device, uint32_t kind, qn_error *err);
+/* The driver's functions of these names, each an event of QN_FAULT_LOSE. */
+qn_status gpu_run(qn_device *device, gpu_recording *recording, uint64_t *nanoseconds, qn_error *err);
+qn_status gpu_upload(qn_device *device, gpu_memory *to, uint64_t at, const void *data, uint64_t bytes, qn_error *err);
+qn_status gpu_download(qn_device *device, gpu_memory *from, uint64_t at, void *data, uint64_t bytes, qn_error *err);
+
 /* Adds the times of a run to the ops. */
 void gpu_profile_add(qn_session *session, const gpu_recorded *recorded);
 

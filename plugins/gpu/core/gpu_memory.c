@@ -20,7 +20,10 @@ static qn_status check_budget(const qn_device *device, uint64_t bytes, qn_error 
 qn_status gpu_memory_take(qn_device *device, uint32_t kind, uint32_t place, uint64_t bytes, gpu_piece *out, qn_error *err) {
     const qn_host *host = gpu_host(device);
     const uint64_t accounted = gpu_memory_bytes(&device->caps, bytes);
-    qn_status status = place == GPU_PLACE_DEVICE ? check_budget(device, accounted, err) : QN_OK;
+    qn_status status = gpu_fault_pass(device, QN_FAULT_ALLOC, err);
+    if (status == QN_OK && place == GPU_PLACE_DEVICE) {
+        status = check_budget(device, accounted, err);
+    }
     if (status == QN_OK) {
         status = gpu_the_driver.memory_new(device->driver, place, bytes, &out->memory, err);
     }

@@ -192,7 +192,10 @@ const void *QN_CALL gpu_get_ext(const char *id) {
     if (strcmp(id, QN_EXT_PROFILE) == 0) {
         return &gpu_profile_ext;
     }
-    return strcmp(id, QN_EXT_DEVICE_SAMPLE) == 0 ? &gpu_sample_ext : NULL;
+    if (strcmp(id, QN_EXT_DEVICE_SAMPLE) == 0) {
+        return &gpu_sample_ext;
+    }
+    return strcmp(id, QN_EXT_TEST_FAULT) == 0 ? &gpu_fault_ext : NULL;
 }
 
 /* --- Entry -------------------------------------------------------------------------------------------------------------- */

@@ -27,11 +27,16 @@ static qn_status QN_CALL enable_profile(qn_session *session, uint32_t on, qn_err
     if (session == NULL) {
         return qn_fail(err, QN_BAD_ARG, "profile: no session");
     }
+    qn_status status = gpu_enter(session->prog->device, err);
+    if (status != QN_OK) {
+        return status;
+    }
     if (on == 0) {
         forget_times(session);
-        return QN_OK;
+    } else {
+        status = take_times(session, err);
     }
-    return take_times(session, err);
+    return gpu_leave(session->prog->device, status);
 }
 
 static uint32_t QN_CALL read_profile(qn_session *session, uint64_t *nanoseconds, uint32_t room) {

@@ -183,7 +183,10 @@ static qn_status open_kernel(qn_device *device, uint32_t kernel, qn_error *err) 
     if (*gpu_host(device)->cancel != 0) {
         return qn_fail(err, QN_CANCELLED, "compile: cancelled before kernel %s", gpu_kernel_name(kernel));
     }
-    const qn_status status = gpu_the_driver.kernel_open(device->driver, kernel, err);
+    qn_status status = gpu_fault_pass(device, QN_FAULT_COMPILE, err);
+    if (status == QN_OK) {
+        status = gpu_the_driver.kernel_open(device->driver, kernel, err);
+    }
     if (status == QN_OK) {
         device->opened[kernel / 64] |= UINT64_C(1) << (kernel % 64);
     }
@@ -216,7 +219,10 @@ static qn_status finish_prog(qn_prog *prog, qn_error *err) {
     if (prog->launches == NULL) {
         return qn_fail(err, QN_NO_HOST_MEM, "compile: no host memory for %llu launches", (unsigned long long)n);
     }
-    return open_kernels(prog, err);
+    const uint64_t n_built = prog->device->events[QN_FAULT_COMPILE];
+    const qn_status status = open_kernels(prog, err);
+    /* When all kernels were there, the compile itself is the event. */
+    return status == QN_OK && prog->device->events[QN_FAULT_COMPILE] == n_built ? gpu_fault_pass(prog->device, QN_FAULT_COMPILE, err) : status;
 }
 
 qn_status QN_CALL gpu_compile(qn_device *device, const qn_program *program, const qn_limits *limits, const qn_compile_options *options,

@@ -67,6 +67,9 @@ static void destroy_session(qn_session *session) {
 }
 
 static qn_status make_session(qn_prog *prog, qn_session **out, qn_error *err) {
+    if (!prog->is_sealed) {
+        return qn_fail(err, QN_BAD_STATE, "session_new: the program is not sealed");
+    }
     qn_session *session = gpu_host_take(prog->device, QN_MEM_SCRATCH, sizeof *session);
     if (session == NULL) {
         return qn_fail(err, QN_NO_HOST_MEM, "session_new: no host memory for %zu bytes", sizeof *session);
@@ -91,9 +94,6 @@ static qn_status make_session(qn_prog *prog, qn_session **out, qn_error *err) {
 qn_status QN_CALL gpu_session_new(qn_prog *prog, qn_session **out, qn_error *err) {
     if (prog == NULL || out == NULL) {
         return qn_fail(err, QN_BAD_ARG, "session_new: no program or no place for the result");
-    }
-    if (!prog->is_sealed) {
-        return qn_fail(err, QN_BAD_STATE, "session_new: the program is not sealed");
     }
     const qn_status status = gpu_enter(prog->device, err);
     return status == QN_OK ? gpu_leave(prog->device, make_session(prog, out, err)) : status;

@@ -14,14 +14,14 @@ static batch begin_batch(qn_session *session) {
 }
 
 static qn_status run_batch(batch *self, qn_error *err) {
-    gpu_driver_device *device = self->session->prog->device->driver;
+    qn_device *device = self->session->prog->device;
     const uint32_t n = self->list.n_launches;
     self->list.n_launches = 0;
     if (n == 0) {
         return QN_OK;
     }
-    const qn_status status = gpu_the_driver.record(device, self->session->moves, self->list.launches, n, err);
-    return status == QN_OK ? gpu_the_driver.run(device, self->session->moves, NULL, err) : status;
+    const qn_status status = gpu_the_driver.record(device->driver, self->session->moves, self->list.launches, n, err);
+    return status == QN_OK ? gpu_run(device, self->session->moves, NULL, err) : status;
 }
 
 /* Room for what one fill or one pair of copies needs. */

@@ -31,7 +31,7 @@ static qn_status run(qn_session *session, const gpu_shape *shape, qn_error *err)
     if (session->op_ns != NULL) {
         memset(session->launch_ns, 0, recorded->n_launches * sizeof *session->launch_ns);
     }
-    status = gpu_the_driver.run(device->driver, recorded->recording, session->op_ns != NULL ? session->launch_ns : NULL, err);
+    status = gpu_run(device, recorded->recording, session->op_ns != NULL ? session->launch_ns : NULL, err);
     if (status == QN_OK && session->op_ns != NULL) {
         gpu_profile_add(session, recorded);
     }
@@ -45,7 +45,10 @@ static qn_status run_locked(qn_session *session, const qn_step *step, const gpu_
         return qn_fail(err, QN_CANCELLED, "step: cancelled before it began");
     }
     gpu_block_write(prog, step, shape, session->upload.memory->host);
-    const qn_status status = run(session, shape, err);
+    qn_status status = run(session, shape, err);
+    if (status == QN_OK) {
+        status = gpu_fault_pass(prog->device, QN_FAULT_STEP, err);
+    }
     if (status == QN_OK) {
         give_results(session, step, top);
         session->n_tokens = step->n_tokens;

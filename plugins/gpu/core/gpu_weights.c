@@ -63,7 +63,7 @@ static qn_status upload(qn_device *device, gpu_memory *to, uint64_t at, const ui
         if (*gpu_host(device)->cancel != 0) {
             return qn_fail(err, QN_CANCELLED, "bind_weights: cancelled");
         }
-        status = gpu_the_driver.upload(device->driver, to, at + done, data + done, now, err);
+        status = gpu_upload(device, to, at + done, data + done, now, err);
         done += now;
     }
     return status;
@@ -166,12 +166,12 @@ qn_status QN_CALL gpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint
     if (prog == NULL || (n_weights > 0 && (weights == NULL || stride < sizeof(qn_weight) || stride % 8 != 0))) {
         return qn_fail(err, QN_BAD_ARG, "bind_weights: no program, or %u weights %llu bytes apart", n_weights, (unsigned long long)stride);
     }
-    if (prog->is_sealed) {
-        return qn_fail(err, QN_BAD_STATE, "bind_weights: the program is sealed");
-    }
     qn_status status = gpu_enter(prog->device, err);
     if (status != QN_OK) {
         return status;
+    }
+    if (prog->is_sealed) {
+        status = qn_fail(err, QN_BAD_STATE, "bind_weights: the program is sealed");
     }
     for (uint32_t i = 0; i < n_weights && status == QN_OK; i++) {
         qn_weight own;
@@ -205,7 +205,7 @@ static qn_status make_tables(qn_prog *prog, qn_error *err) {
     write_tables(prog, bytes);
     qn_status status = gpu_memory_take(device, QN_MEM_CODE, GPU_PLACE_DEVICE, prog->tables_bytes, &prog->tables_memory, err);
     if (status == QN_OK) {
-        status = gpu_the_driver.upload(device->driver, prog->tables_memory.memory, 0, bytes, prog->tables_bytes, err);
+        status = gpu_upload(device, prog->tables_memory.memory, 0, bytes, prog->tables_bytes, err);
     }
     if (status != QN_OK) {
         gpu_memory_give(device, &prog->tables_memory);
@@ -218,10 +218,7 @@ static qn_status make_tables(qn_prog *prog, qn_error *err) {
     return status;
 }
 
-qn_status QN_CALL gpu_seal(qn_prog *prog, qn_error *err) {
-    if (prog == NULL) {
-        return qn_fail(err, QN_BAD_ARG, "seal: no program");
-    }
+static qn_status seal_locked(qn_prog *prog, qn_error *err) {
     if (prog->is_sealed) {
         return qn_fail(err, QN_BAD_STATE, "seal: the program is sealed already");
     }
@@ -230,13 +227,17 @@ qn_status QN_CALL gpu_seal(qn_prog *prog, qn_error *err) {
             return qn_fail(err, QN_BAD_ARG, "seal: weight %u (%s) is not bound", b, qn_program_name(prog->program, buffer_of(prog, b)));
         }
     }
-    qn_status status = gpu_enter(prog->device, err);
-    if (status != QN_OK) {
-        return status;
-    }
-    status = make_tables(prog, err);
+    const qn_status status = make_tables(prog, err);
     prog->is_sealed = status == QN_OK;
-    return gpu_leave(prog->device, status);
+    return status;
+}
+
+qn_status QN_CALL gpu_seal(qn_prog *prog, qn_error *err) {
+    if (prog == NULL) {
+        return qn_fail(err, QN_BAD_ARG, "seal: no program");
+    }
+    const qn_status status = gpu_enter(prog->device, err);
+    return status == QN_OK ? gpu_leave(prog->device, seal_locked(prog, err)) : status;
 }
 
 void gpu_weights_free(qn_prog *prog) {
