@@ -28,9 +28,9 @@ static qn_status fail_to_allocate(const gpu_driver_device *device, cl_int code, 
                    (unsigned long long)device->caps.max_memory_bytes);
 }
 
-static qn_status make_buffer(gpu_driver_device *device, cl_mem_flags flags, uint64_t bytes, void *data, cl_mem *out, qn_error *err) {
-    cl_int code = CL_SUCCESS;
-    *out = device->api->CreateBuffer(device->context, flags, bytes, data, &code);
+static qn_status make_buffer(gpu_driver_device *device, uint64_t bytes, cl_mem *out, qn_error *err) {
+    cl_int code = CL_INVALID_BUFFER_SIZE; /* not every driver says so itself */
+    *out = bytes <= device->caps.max_memory_bytes ? device->api->CreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &code) : NULL;
     return *out != NULL ? QN_OK : fail_to_allocate(device, code, bytes, err);
 }
 
@@ -66,7 +66,7 @@ qn_status ocl_memory_new(gpu_driver_device *device, uint32_t place, uint64_t byt
     ocl_memory *memory = new_memory(device, place, bytes, err);
     qn_status status = memory != NULL ? QN_OK : QN_NO_HOST_MEM;
     if (status == QN_OK && place != GPU_PLACE_READBACK) {
-        status = make_buffer(device, CL_MEM_READ_WRITE, bytes, NULL, &memory->buffer, err);
+        status = make_buffer(device, bytes, &memory->buffer, err);
     }
     if (status == QN_OK && place != GPU_PLACE_DEVICE) {
         status = make_host_side(device, memory, err);

@@ -6,6 +6,7 @@
 #define LEAST_GROUP 128u
 #define LEAST_SHARED (16u << 10)
 #define MOST_GROUPS 0x7fffffffu
+#define MOST_BINDING 0xffffff00u /* kernels count bytes in 32 bits */
 
 /* "OpenCL 1.2 …" and whatever follows it. */
 static int is_version_enough(const char *text) {
@@ -78,7 +79,8 @@ static void read_caps(gpu_driver_device *device) {
     caps->compute_units = units > 0 ? units : 1;
     caps->max_grid[0] = caps->max_grid[1] = caps->max_grid[2] = MOST_GROUPS / caps->max_group;
     caps->shared_bytes = shared;
-    caps->max_memory_bytes = caps->max_binding_bytes = most_alloc;
+    caps->max_memory_bytes = most_alloc;
+    caps->max_binding_bytes = most_alloc < MOST_BINDING ? most_alloc : MOST_BINDING;
     caps->memory_align = align_bits >= 8 ? align_bits / 8 : 1;
     caps->launch_bytes = sizeof(ocl_command);
 }
