@@ -6,11 +6,13 @@
 #define MOST_TEXTS 16u
 #define MOST_LOG_TEXT 700
 
-/* FNV-1a, 64 bits, over the text and its end. */
-static uint64_t add_text(uint64_t hash, const char *text) {
-    do {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    } while (*text++ != '\0');
+#define HASH_BEGIN UINT64_C(14695981039346656037)
+
+/* FNV-1a, 64 bits. */
+static uint64_t add_bytes(uint64_t hash, const void *data, uint64_t bytes) {
+    for (uint64_t i = 0; i < bytes; i++) {
+        hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(1099511628211);
+    }
     return hash;
 }
 
@@ -19,14 +21,19 @@ static void make_options(const gpu_driver_device *device, const ocl_kernel *kern
 }
 
 static void make_key(const ocl_kernel *kernel, const char *options, char *out) {
-    uint64_t hash = add_text(UINT64_C(14695981039346656037), options);
+    uint64_t hash = add_bytes(HASH_BEGIN, options, strlen(options) + 1);
     for (uint32_t i = 0; i < kernel->source->n_texts; i++) {
-        hash = add_text(hash, kernel->source->texts[i]);
+        hash = add_bytes(hash, kernel->source->texts[i], strlen(kernel->source->texts[i]));
     }
     snprintf(out, KEY_BYTES, "kernel/%s/%016llx", kernel->name, (unsigned long long)hash);
 }
 
 /* --- Binaries --------------------------------------------------------------------------------------------------------- */
+
+/* Before a binary in its blob: drivers do not look at what they are given, some die of a wrong byte. */
+typedef struct blob_header {
+    uint64_t bytes, hash; /* of what follows */
+} blob_header;
 
 static cl_program build_binary(gpu_driver_device *device, const unsigned char *data, size_t bytes, const char *options) {
     const ocl_api *api = device->api;
@@ -39,31 +46,47 @@ static cl_program build_binary(gpu_driver_device *device, const unsigned char *d
     return program;
 }
 
-/* Null when there is none, or none that the driver takes. */
+static cl_program build_blob(gpu_driver_device *device, const unsigned char *blob, uint64_t bytes, const char *options) {
+    blob_header header = {0, 0};
+    if (bytes > sizeof header) {
+        memcpy(&header, blob, sizeof header);
+    }
+    if (bytes != sizeof header + header.bytes || add_bytes(HASH_BEGIN, blob + sizeof header, header.bytes) != header.hash) {
+        return NULL;
+    }
+    return build_binary(device, blob + sizeof header, header.bytes, options);
+}
+
+/* Null when there is none, or none that is whole and that the driver takes. */
 static cl_program load_program(gpu_driver_device *device, const char *key, const char *options) {
     const qn_host *host = device->host;
     cl_program program = NULL;
     const uint64_t bytes = host->blob_get != NULL ? host->blob_get(host->ctx, key, NULL, 0) : 0;
-    unsigned char *data = bytes > 0 ? host->mem_alloc(host->ctx, QN_MEM_OTHER, bytes, 64) : NULL;
-    if (data != NULL && host->blob_get(host->ctx, key, data, bytes) == bytes) {
-        program = build_binary(device, data, bytes, options);
+    unsigned char *blob = bytes > 0 ? host->mem_alloc(host->ctx, QN_MEM_OTHER, bytes, 64) : NULL;
+    if (blob != NULL && host->blob_get(host->ctx, key, blob, bytes) == bytes) {
+        program = build_blob(device, blob, bytes, options);
     }
-    host->mem_free(host->ctx, data);
+    host->mem_free(host->ctx, blob);
     return program;
 }
 
+/* A store that does not keep it costs time, later. */
 static void keep_program(gpu_driver_device *device, cl_program program, const char *key) {
     const qn_host *host = device->host;
+    blob_header header;
     size_t bytes = 0;
     if (host->blob_put == NULL ||
         device->api->GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || bytes == 0) {
         return;
     }
-    unsigned char *data = host->mem_alloc(host->ctx, QN_MEM_OTHER, bytes, 64);
-    if (data != NULL && device->api->GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, NULL) == CL_SUCCESS) {
-        (void)host->blob_put(host->ctx, key, data, bytes); /* a store that does not keep it costs time, later */
+    unsigned char *blob = host->mem_alloc(host->ctx, QN_MEM_OTHER, sizeof header + bytes, 64);
+    unsigned char *binary = blob != NULL ? blob + sizeof header : NULL;
+    if (blob != NULL && device->api->GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
+        header = (blob_header){bytes, add_bytes(HASH_BEGIN, binary, bytes)};
+        memcpy(blob, &header, sizeof header);
+        (void)host->blob_put(host->ctx, key, blob, sizeof header + bytes);
     }
-    host->mem_free(host->ctx, data);
+    host->mem_free(host->ctx, blob);
 }
 
 /* --- Sources ---------------------------------------------------------------------------------------------------------- */
