@@ -304,6 +304,7 @@ static int run(command_context *c) {
     survey_begin(&asker, &c->services, c->probe_timeout, c->verify_backend);
     if (settings.rescan) {
         probe_cache_clear(&asker.cache);
+        blob_store_clear(&c->services.blobs);
     }
     json_t *list = json_array();
     for (uint32_t i = 0; i < c->backends.n_entries; i++) {
