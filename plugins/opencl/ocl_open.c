@@ -1,4 +1,5 @@
 /* ocl_open.c — one device: what it must have, what it has, its context and its queue. */
+#include <ctype.h>
 #include <stdarg.h>
 
 #include "ocl_internal.h"
@@ -10,8 +11,12 @@
 
 /* "OpenCL 1.2 …" and whatever follows it. */
 static int is_version_enough(const char *text) {
-    unsigned major = 0, minor = 0;
-    return sscanf(text, "OpenCL %u.%u", &major, &minor) == 2 && (major > 1 || (major == 1 && minor >= 2));
+    static const char begin[] = "OpenCL ";
+    const char *at = text + sizeof begin - 1;
+    if (strncmp(text, begin, sizeof begin - 1) != 0 || !isdigit((unsigned char)at[0]) || at[1] != '.' || !isdigit((unsigned char)at[2])) {
+        return 0;
+    }
+    return at[0] > '1' || (at[0] == '1' && at[2] >= '2');
 }
 
 static qn_status check_device(const gpu_driver_device *device, qn_error *err) {
