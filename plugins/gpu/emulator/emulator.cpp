@@ -53,13 +53,14 @@ struct emu_group_state {
     fiber scheduler;
     emu_kernel *run;
     const char *name;
+    uint32_t n_items;         /* of a group */
     item_slot *current;
     bool has_failed;
     uint32_t shared_declared; /* bytes, by the items of this group so far */
     char text[400];
     alignas(64) char shared[shared_bytes];
 
-    emu_group_state() : scheduler(), run(nullptr), name(nullptr), current(nullptr), has_failed(false), shared_declared(0), text(), shared() {}
+    emu_group_state() : scheduler(), run(nullptr), name(nullptr), n_items(0), current(nullptr), has_failed(false), shared_declared(0), text(), shared() {}
     ~emu_group_state() {
         for (char *stack : spare_stacks) {
             fiber_stack_free(stack);
@@ -178,7 +179,7 @@ static void drop_stacks(emu_group_state *state, uint32_t n) {
 }
 
 static void run_group(emu_group_state *state, const emu_launch *launch, const uint32_t group[3], bool is_backward) {
-    const uint32_t n = kernels[launch->kernel].group;
+    const uint32_t n = state->n_items;
     state->shared_declared = 0;
     for (uint32_t i = 0; i < n; i++) {
         item_slot &slot = state->slots[i];
@@ -214,17 +215,14 @@ static int check_launch(const emu_launch *launch, char *text, uint64_t room) {
     return 0;
 }
 
-int emu_run(const emu_launch *launch, char *text, uint64_t room) {
+int emu_run_as(emu_kernel *run, const char *name, uint32_t n_items, const emu_launch *launch, char *text, uint64_t room) {
     static thread_local emu_group_state state;
-    if (check_launch(launch, text, room) != 0) {
-        return -1;
-    }
-    const kernel_row *row = &kernels[launch->kernel];
-    state.run = row->run;
-    state.name = row->upper_name;
+    state.run = run;
+    state.name = name;
+    state.n_items = n_items;
     state.has_failed = false;
-    if (state.slots.size() < row->group) {
-        state.slots.resize(row->group);
+    if (state.slots.size() < n_items) {
+        state.slots.resize(n_items);
     }
     for (uint32_t z = 0; z < launch->grid[2]; z++) {
         for (uint32_t y = 0; y < launch->grid[1]; y++) {
@@ -239,6 +237,14 @@ int emu_run(const emu_launch *launch, char *text, uint64_t room) {
         return -1;
     }
     return 0;
+}
+
+int emu_run(const emu_launch *launch, char *text, uint64_t room) {
+    if (check_launch(launch, text, room) != 0) {
+        return -1;
+    }
+    const kernel_row *row = &kernels[launch->kernel];
+    return emu_run_as(row->run, row->upper_name, row->group, launch, text, room);
 }
 
 uint32_t emu_n_kernels(void) {

@@ -29,6 +29,9 @@ struct emu_item {
 
 typedef void emu_kernel(emu_item &item);
 
+/* Runs a kernel that is not in kernels.def (launch->kernel is not looked at) in groups of n_items; else as emu_run. */
+int emu_run_as(emu_kernel *run, const char *name, uint32_t n_items, const emu_launch *launch, char *text, uint64_t room);
+
 template <typename to_type, typename from_type> static inline to_type emu_bits(from_type from) {
     static_assert(sizeof(to_type) == sizeof(from_type), "bits are kept");
     to_type to;
