@@ -15,13 +15,16 @@
  * spans) lies in memory that the kernels read, so that a recording stays true.
  *
  * Order: launches of a recording behave as if run one after the other, each seeing everything that those before it wrote. With
- * GPU_LAUNCH_BESIDE a launch needs nothing that the launch right before it writes (nor what that one's own neighbours marked
- * BESIDE write), and the driver may leave out the barrier between them.
+ * GPU_LAUNCH_BESIDE a launch neither reads nor writes what the launch right before it writes, nor writes what that one reads (nor
+ * what that one's own neighbours marked BESIDE read and write), and the driver may leave out the barrier between them.
  *
  * Errors: every fallible function fills err (qn_fail, with the native code) and returns its code. After QN_DEVICE_LOST only the
  * functions that free are called, and they return.
  * Threads: core serialises all calls on one device; the OS thread may change between calls.
- * Memory: structs of the driver come from host->mem_alloc; device memory is told to the host by core, not by the driver.
+ * Memory: structs of the driver come from host->mem_alloc, kind QN_MEM_OTHER; those of a recording kind QN_MEM_SCRATCH, all of it in
+ * recording_new: at most caps.launch_bytes for each launch of its room, plus 4 KiB. Whatever step runs (record, run) asks the host
+ * for no memory. Device memory is told to the host by core, not by the driver: a gpu_memory counts as its bytes, rounded up to
+ * caps.memory_align.
  */
 #ifndef GPU_DRIVER_H
 #define GPU_DRIVER_H
@@ -47,7 +50,8 @@ typedef struct gpu_caps {
     uint64_t shared_bytes;      /* of one group; >= 16 KiB */
     uint64_t max_memory_bytes;  /* one allocation */
     uint64_t max_binding_bytes; /* what one binding may span */
-    uint64_t memory_align;      /* allocations take a multiple of this */
+    uint64_t memory_align;      /* allocations take a multiple of this; >= 1 */
+    uint64_t launch_bytes;      /* host memory that a recording takes for each launch of its room */
 } gpu_caps;
 
 /* Where memory lies and who touches it. */
@@ -59,7 +63,7 @@ enum {
 
 /* First member of the driver's own struct. */
 typedef struct gpu_memory {
-    uint64_t bytes;
+    uint64_t bytes;  /* as asked for */
     void *host;  /* UPLOAD, READBACK: mapped as long as it lives; otherwise null */
 } gpu_memory;
 
@@ -70,7 +74,7 @@ typedef struct gpu_binding {
 } gpu_binding;
 
 enum {
-    GPU_LAUNCH_BESIDE = 1u,  /* see above */
+    GPU_LAUNCH_BESIDE = 1u,  /* see above; never on the first of a recording */
     GPU_LAUNCH_CUT = 2u      /* a good place to look at the cancel flag: behind this launch a driver submits what it has */
 };
 
@@ -93,13 +97,19 @@ typedef struct gpu_driver_state gpu_driver_state;
 typedef struct gpu_driver_device gpu_driver_device;
 typedef struct gpu_recording gpu_recording;
 
+/* Options that core handles: a row of every driver's table. */
+#define GPU_CORE_OPTIONS                                                                                                          \
+    {.size = sizeof(qn_option_info), .type = QN_OPTION_UINT, .applies = QN_OPTION_AT_OPEN, .key = "memory", .default_value = "",   \
+     .choices = "", .help = "Bytes of device memory that may be taken; without it, as many as the device gives."}
+
 typedef struct gpu_driver {
     const char *name;        /* "opencl": the plugin's */
-    const qn_option_info *options;
+    const char *extra;       /* one line of free text for bug reports (kernel language, versions it was built with) */
+    const qn_option_info *options; /* own ones and GPU_CORE_OPTIONS */
     uint32_t n_options;
 
-    /* Opens the driver library; UNAVAILABLE with its name and the loader's text. Options were checked against the table: known
-     * keys only; values are the driver's to check. */
+    /* Opens the driver library; UNAVAILABLE with its name and the loader's text. The host table lives until stop. Options were
+     * checked against the table: keys that apply here, with a value, without GPU_CORE_OPTIONS; values are the driver's to check. */
     qn_status (*start)(const qn_host *host, const qn_option *options, uint32_t n_options, gpu_driver_state **out, qn_error *err);
     void (*stop)(gpu_driver_state *state);
 
@@ -107,6 +117,7 @@ typedef struct gpu_driver {
     qn_status (*count)(gpu_driver_state *state, uint32_t *count, qn_error *err);
     qn_status (*describe)(gpu_driver_state *state, uint32_t index, qn_device_info *info, qn_error *err);
 
+    /* What of the caps is not filled is zero, and a fault. */
     qn_status (*open)(gpu_driver_state *state, uint32_t index, const qn_option *options, uint32_t n_options, gpu_driver_device **out,
                       gpu_caps *caps, qn_error *err);
     void (*close)(gpu_driver_device *device);
@@ -125,9 +136,12 @@ typedef struct gpu_driver {
      * compiler's text when this device cannot have it. */
     qn_status (*kernel_open)(gpu_driver_device *device, uint32_t kernel, qn_error *err);
 
-    /* Launches are copied; their memories must outlive the recording. All kernels are open. */
-    qn_status (*record)(gpu_driver_device *device, const gpu_launch *launches, uint32_t n, gpu_recording **out, qn_error *err);
+    /* A place for at most `room` launches, empty. */
+    qn_status (*recording_new)(gpu_driver_device *device, uint32_t room, gpu_recording **out, qn_error *err);
     void (*recording_free)(gpu_driver_device *device, gpu_recording *recording);
+    /* Replaces what the recording holds (nothing of it runs now). Launches are copied; their memories live until they are replaced
+     * or the recording is freed, or are not run any more. All kernels are open. n: 1 to room. After a failure it is empty. */
+    qn_status (*record)(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n, qn_error *err);
     /* Runs it and returns when all of it is done. CANCELLED when host->cancel was seen at a cut: nothing runs any more then.
      * nanoseconds: null, or [n launches], where the device's time of each is added. Takes no memory. */
     qn_status (*run)(gpu_driver_device *device, gpu_recording *recording, uint64_t *nanoseconds, qn_error *err);

@@ -19,12 +19,12 @@ typedef struct gpu_view {
     uint64_t first_element;   /* TERNARY only */
 } gpu_view;
 
-/* Numbers of the step that change from run to run, as words in device memory. Their places are fixed per program. */
+/* Numbers of the step that change from run to run, as words in device memory. Their places are fixed per lowering. */
 typedef struct gpu_step_block {
-    gpu_binding positions;    /* [max_tokens] i32 */
-    gpu_binding sequences;    /* [max_tokens] u32 */
-    gpu_binding cells[QN_MAX_GROUPS];   /* [max_tokens] u32, of each cell group */
-    gpu_binding spans[QN_MAX_GROUPS];   /* [any][4] qn_span, grouped by sequence */
+    gpu_binding positions;    /* [n_tokens] i32 */
+    gpu_binding sequences;    /* [n_tokens] u32 */
+    gpu_binding cells[QN_MAX_GROUPS];   /* [n_tokens] u32, of each cell group */
+    gpu_binding spans[QN_MAX_GROUPS];   /* [any][4] qn_span, grouped by sequence; none is empty */
     gpu_binding span_at[QN_MAX_GROUPS]; /* [max_sequences + 1] u32 */
     uint32_t most_visible[QN_MAX_GROUPS]; /* cells that one token may see in the steps that this lowering is for: a power of two
                                              times 256, or the capacity; attention is split by it */
@@ -57,7 +57,8 @@ typedef struct gpu_call {
 /* Is the op possible on such a device? Fills the verdict's text when not. All of its kernels are found by gpu_kernels_of. */
 int gpu_can_lower(const gpu_caps *caps, const qn_program *program, uint32_t op, uint32_t numeric, char text[184]);
 
-/* Appends the launches of one op; QN_INTERNAL when the room is too small. */
+/* Appends the launches of one op; QN_INTERNAL when the room is too small. core/ fills launch.op and sets BESIDE on the first launch of
+ * an op where the data allows it and the op's launches do not touch `scratch`; BESIDE between launches of one op is set here. */
 qn_status gpu_lower_op(gpu_lowering *to, const gpu_call *call, qn_error *err);
 
 /* Upper bounds, for any shape within the limits: launches of one op, scratch bytes of one op, bytes of its constant table. */
@@ -76,8 +77,19 @@ const char *gpu_kernel_name(uint32_t kernel);
 /* The row stride of a state buffer on the device. */
 uint64_t gpu_state_row_bytes(qn_format format, uint64_t n_columns);
 
-/* Launches for what is not an op: zeroing words, argmax and top-k of rows of logits. */
+/* Launches for what is not an op: zeroing words (any number of them, caps.max_binding_bytes or less), and the k greatest of each row
+ * of logits. Of `to` only caps, scratch, zero and the list are looked at. A list with room for GPU_MOST_EXTRA more suffices. */
+#define GPU_MOST_EXTRA 8u
 qn_status gpu_lower_fill(gpu_lowering *to, const gpu_binding *where, uint32_t word, qn_error *err);
-qn_status gpu_lower_top_k(gpu_lowering *to, const gpu_view *logits, uint32_t k, const gpu_binding *ids, const gpu_binding *values, qn_error *err);
+
+/* logits: n_rows of n_columns F32, row_bytes apart. ids: [n_rows][k] u32, values: [n_rows][k] F32; best first, of equal ones the
+ * lower id first. What is NaN or infinite is passed over; when fewer than k are left, the rest has the id UINT32_MAX.
+ * k: 1 to GPU_MAX_TOP_K and at most n_columns. scratch: gpu_top_k_bytes. */
+#define GPU_MAX_TOP_K 64u
+uint64_t gpu_top_k_bytes(const gpu_caps *caps, uint64_t n_columns, uint32_t n_rows, uint32_t k);
+qn_status gpu_lower_top_k(gpu_lowering *to, const gpu_view *logits, uint32_t k, const gpu_binding *ids, const gpu_binding *values,
+                          qn_error *err);
+/* Their kernels; as gpu_kernels_of. */
+uint32_t gpu_extra_kernels(uint32_t *kernels, uint32_t room);
 
 #endif
