@@ -186,21 +186,26 @@ qn_status vk_cache_new(gpu_driver_device *device, qn_error *err);
 void vk_cache_save(gpu_driver_device *device);
 
 /* vk_record.c, vk_run.c */
+#define VK_MOST_PARTS 64u
+
 struct gpu_recording {
-    gpu_launch *launches;            /* [n]: a copy */
-    uint32_t n;
+    uint32_t room, n;                /* launches */
+    gpu_launch *launches;            /* [room]: copies */
     VkDescriptorPool descriptors;
-    VkDescriptorSet *sets;           /* [n], null for copies */
+    VkDescriptorSet *sets;           /* [room] */
     VkCommandPool pool;
-    uint32_t n_parts;
-    uint32_t *firsts;                /* [n_parts + 1]: the launch with which each part begins */
-    VkCommandBuffer *parts;          /* [2][n_parts]: as they are, and with timestamps between launches */
     VkQueryPool queries;             /* null where the queue has no clock */
+    uint32_t n_parts;
+    uint32_t firsts[VK_MOST_PARTS + 1];         /* the launch with which each part begins, and n */
+    VkCommandBuffer parts[2][VK_MOST_PARTS];    /* as they are, and with timestamps between launches */
     bool is_timed;                   /* the second row of parts has been recorded */
     uint32_t parts_at_once;          /* submitted together */
 };
-qn_status vk_record(gpu_driver_device *device, const gpu_launch *launches, uint32_t n, gpu_recording **out, qn_error *err);
+/* Host memory of a recording for each launch of its room. */
+#define VK_LAUNCH_BYTES (sizeof(gpu_launch) + sizeof(VkDescriptorSet))
+qn_status vk_recording_new(gpu_driver_device *device, uint32_t room, gpu_recording **out, qn_error *err);
 void vk_recording_free(gpu_driver_device *device, gpu_recording *recording);
+qn_status vk_record(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n, qn_error *err);
 qn_status vk_record_parts(gpu_driver_device *device, gpu_recording *recording, bool timed, qn_error *err);
 qn_status vk_run(gpu_driver_device *device, gpu_recording *recording, uint64_t *nanoseconds, qn_error *err);
 

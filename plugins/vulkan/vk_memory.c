@@ -91,14 +91,14 @@ static qn_status map_memory(gpu_driver_device *device, vk_memory *memory, uint32
 
 static qn_status fill_memory(gpu_driver_device *device, vk_memory *memory, uint32_t place, qn_error *err) {
     VkMemoryRequirements needs;
+    if (memory->base.bytes > device->adapter->max_allocation) {
+        return refuse_size(device, memory->base.bytes, VK_ERROR_OUT_OF_DEVICE_MEMORY, err);
+    }
     qn_status status = make_buffer(device, memory, memory->base.bytes, NULL, err);
     if (status != QN_OK) {
         return status;
     }
     device->vk.GetBufferMemoryRequirements(device->device, memory->buffer, &needs);
-    if (needs.size > device->adapter->max_allocation) {
-        return refuse_size(device, needs.size, VK_ERROR_OUT_OF_DEVICE_MEMORY, err);
-    }
     const uint32_t type = find_type(device->adapter, needs.memoryTypeBits, place);
     if (type == VK_MAX_MEMORY_TYPES) {
         return qn_fail(err, QN_UNSUPPORTED, "%s has no memory type for buffers of this kind", device->adapter->name);

@@ -12,7 +12,8 @@ static const qn_option_info options[] = {
     {.size = sizeof(qn_option_info), .type = QN_OPTION_BOOL, .applies = QN_OPTION_AT_OPEN, .key = "import", .default_value = "on",
      .choices = "", .help = "Read weights in the mapped file where the device shares the host's memory; off copies them."},
     {.size = sizeof(qn_option_info), .type = QN_OPTION_BOOL, .applies = QN_OPTION_AT_OPEN, .key = "subgroups", .default_value = "on",
-     .choices = "", .help = "Use kernels with subgroup arithmetic where the device has it."}};
+     .choices = "", .help = "Use kernels with subgroup arithmetic where the device has it."},
+    GPU_CORE_OPTIONS};
 
 qn_status vk_read_switch(const qn_option *option, bool *value, qn_error *err) {
     static const char *const words[] = {"off", "on", "no", "yes", "false", "true", "0", "1"};
@@ -84,9 +85,9 @@ static qn_status start(const qn_host *host, const qn_option *given, uint32_t n_g
 }
 
 const gpu_driver gpu_the_driver = {
-    .name = "vulkan", .options = options, .n_options = sizeof options / sizeof options[0],
+    .name = "vulkan", .extra = "kernels in SPIR-V 1.3, made from GLSL by glslc", .options = options, .n_options = sizeof options / sizeof options[0],
     .start = start, .stop = stop, .count = vk_count, .describe = vk_describe, .open = vk_open, .close = vk_close,
     .memory_new = vk_memory_new, .memory_import = vk_memory_import, .memory_free = vk_memory_free,
     .upload = vk_upload, .download = vk_download, .kernel_open = vk_kernel_open,
-    .record = vk_record, .recording_free = vk_recording_free, .run = vk_run
+    .recording_new = vk_recording_new, .record = vk_record, .recording_free = vk_recording_free, .run = vk_run
 };

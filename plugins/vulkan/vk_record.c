@@ -1,11 +1,8 @@
-/* vk_record.c — a list of launches becomes command buffers, one between two cuts, and a descriptor set a launch. */
+/* vk_record.c — a list of launches becomes command buffers, one between two cuts, with a descriptor set a launch. All Vulkan objects
+ * are made with the room of the recording; recording again resets and fills them. */
 #include <quoin/glue.h>
 
 #include "vk_driver.h"
-
-static void *take(gpu_driver_device *device, uint64_t count, uint64_t bytes) {
-    return device->host->mem_alloc(device->host->ctx, QN_MEM_OTHER, count * bytes, 64);
-}
 
 void vk_recording_free(gpu_driver_device *device, gpu_recording *recording) {
     if (recording == NULL) {
@@ -17,38 +14,20 @@ void vk_recording_free(gpu_driver_device *device, gpu_recording *recording) {
     device->vk.DestroyDescriptorPool(device->device, recording->descriptors, NULL);
     host->mem_free(host->ctx, recording->launches);
     host->mem_free(host->ctx, recording->sets);
-    host->mem_free(host->ctx, recording->firsts);
-    host->mem_free(host->ctx, recording->parts);
     host->mem_free(host->ctx, recording);
 }
 
-static uint32_t count_parts(const gpu_launch *launches, uint32_t n) {
-    uint32_t n_parts = 1;
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        n_parts += (launches[i].flags & GPU_LAUNCH_CUT) != 0 ? 1 : 0;
-    }
-    return n_parts;
-}
-
-static qn_status take_arrays(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n, qn_error *err) {
-    recording->n = n;
-    recording->n_parts = count_parts(launches, n);
-    recording->parts_at_once = 1;
-    recording->launches = take(device, n, sizeof *recording->launches);
-    recording->sets = take(device, n, sizeof *recording->sets);
-    recording->firsts = take(device, recording->n_parts + 1, sizeof *recording->firsts);
-    recording->parts = take(device, 2 * recording->n_parts, sizeof *recording->parts);
-    if (recording->launches == NULL || recording->sets == NULL || recording->firsts == NULL || recording->parts == NULL) {
-        return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a recording of %u launches", n);
-    }
-    memcpy(recording->launches, launches, (uint64_t)n * sizeof *launches);
-    for (uint32_t i = 0, part = 1; i + 1 < n; i++) {
-        if ((launches[i].flags & GPU_LAUNCH_CUT) != 0) {
-            recording->firsts[part++] = i + 1;
+/* Cuts, and of so many that they would be too many parts, those that leave at least n / VK_MOST_PARTS launches to each. */
+static void find_parts(gpu_recording *recording) {
+    const uint32_t least = recording->n / VK_MOST_PARTS + 1;
+    recording->n_parts = 1;
+    recording->firsts[0] = 0;
+    for (uint32_t i = 0; i + 1 < recording->n; i++) {
+        if ((recording->launches[i].flags & GPU_LAUNCH_CUT) != 0 && i + 1 - recording->firsts[recording->n_parts - 1] >= least) {
+            recording->firsts[recording->n_parts++] = i + 1;
         }
     }
-    recording->firsts[recording->n_parts] = n;
-    return QN_OK;
+    recording->firsts[recording->n_parts] = recording->n;
 }
 
 /* Writes the set of one launch: each descriptor begins where the device allows one, at or before the binding. */
@@ -67,27 +46,15 @@ static void write_set(const gpu_driver_device *device, const gpu_launch *launch,
 }
 
 static VkResult make_sets(gpu_driver_device *device, gpu_recording *recording) {
-    uint32_t n_sets = 0;
-    for (uint32_t i = 0; i < recording->n; i++) {
-        n_sets += recording->launches[i].kernel != GPU_COPY ? 1 : 0;
-    }
-    if (n_sets == 0) {
-        return VK_SUCCESS;
-    }
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, n_sets * GPU_MAX_BUFFERS};
-    const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = n_sets, .poolSizeCount = 1,
-                                             .pPoolSizes = &size};
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, recording->room * GPU_MAX_BUFFERS};
+    const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = recording->room,
+                                             .poolSizeCount = 1, .pPoolSizes = &size};
     VkResult result = device->vk.CreateDescriptorPool(device->device, &pool, NULL, &recording->descriptors);
     const VkDescriptorSetAllocateInfo one = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                              .descriptorPool = recording->descriptors, .descriptorSetCount = 1,
                                              .pSetLayouts = &device->set_layout};
-    for (uint32_t i = 0; result == VK_SUCCESS && i < recording->n; i++) {
-        if (recording->launches[i].kernel != GPU_COPY) {
-            result = device->vk.AllocateDescriptorSets(device->device, &one, &recording->sets[i]);
-            if (result == VK_SUCCESS) {
-                write_set(device, &recording->launches[i], recording->sets[i]);
-            }
-        }
+    for (uint32_t i = 0; result == VK_SUCCESS && i < recording->room; i++) {
+        result = device->vk.AllocateDescriptorSets(device->device, &one, &recording->sets[i]);
     }
     return result;
 }
@@ -97,14 +64,41 @@ static VkResult make_pools(gpu_driver_device *device, gpu_recording *recording) 
                                           .queueFamilyIndex = device->adapter->queue_family};
     VkResult result = device->vk.CreateCommandPool(device->device, &pool, NULL, &recording->pool);
     const VkCommandBufferAllocateInfo buffers = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = recording->pool,
-                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 2 * recording->n_parts};
+                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = VK_MOST_PARTS};
     const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                           .queryCount = recording->n + recording->n_parts};
-    result = result == VK_SUCCESS ? device->vk.AllocateCommandBuffers(device->device, &buffers, recording->parts) : result;
+                                           .queryCount = recording->room + VK_MOST_PARTS};
+    for (uint32_t row = 0; result == VK_SUCCESS && row < 2; row++) {
+        result = device->vk.AllocateCommandBuffers(device->device, &buffers, recording->parts[row]);
+    }
     if (result == VK_SUCCESS && device->adapter->timestamp_bits != 0) {
         result = device->vk.CreateQueryPool(device->device, &queries, NULL, &recording->queries);
     }
     return result;
+}
+
+qn_status vk_recording_new(gpu_driver_device *device, uint32_t room, gpu_recording **out, qn_error *err) {
+    const qn_host *const host = device->host;
+    gpu_recording *const recording = host->mem_alloc(host->ctx, QN_MEM_SCRATCH, sizeof *recording, 64);
+    if (recording == NULL) {
+        return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a recording (%zu bytes)", sizeof *recording);
+    }
+    recording->room = room;
+    recording->launches = host->mem_alloc(host->ctx, QN_MEM_SCRATCH, (uint64_t)room * sizeof *recording->launches, 64);
+    recording->sets = host->mem_alloc(host->ctx, QN_MEM_SCRATCH, (uint64_t)room * sizeof *recording->sets, 64);
+    qn_status status = QN_OK;
+    if (recording->launches == NULL || recording->sets == NULL) {
+        status = qn_fail(err, QN_NO_HOST_MEM, "no host memory for a recording of %u launches", room);
+    } else {
+        VkResult result = make_sets(device, recording);
+        result = result == VK_SUCCESS ? make_pools(device, recording) : result;
+        status = result == VK_SUCCESS ? QN_OK : vk_fail(device, err, result, "making descriptor sets and command buffers");
+    }
+    if (status != QN_OK) {
+        vk_recording_free(device, recording);
+        return status;
+    }
+    *out = recording;
+    return QN_OK;
 }
 
 static void record_kernel(const gpu_driver_device *device, VkCommandBuffer commands, const gpu_launch *launch, const VkDescriptorSet *set) {
@@ -136,7 +130,7 @@ static void record_launch(const gpu_driver_device *device, const gpu_recording *
 
 /* One part. Its timestamps are numbered from first + part on: one before it and one behind each launch. */
 static VkResult record_part(gpu_driver_device *device, gpu_recording *recording, uint32_t part, bool timed) {
-    const VkCommandBuffer commands = recording->parts[(timed ? recording->n_parts : 0) + part];
+    const VkCommandBuffer commands = recording->parts[timed ? 1 : 0][part];
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     const uint32_t first = recording->firsts[part], end = recording->firsts[part + 1];
     const VkResult result = device->vk.BeginCommandBuffer(commands, &begin);
@@ -165,22 +159,26 @@ qn_status vk_record_parts(gpu_driver_device *device, gpu_recording *recording, b
     return result == VK_SUCCESS ? QN_OK : vk_fail(device, err, result, "recording launches");
 }
 
-qn_status vk_record(gpu_driver_device *device, const gpu_launch *launches, uint32_t n, gpu_recording **out, qn_error *err) {
-    gpu_recording *const recording = take(device, 1, sizeof *recording);
-    if (recording == NULL) {
-        return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a recording");
+qn_status vk_record(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n, qn_error *err) {
+    recording->n = 0;
+    recording->is_timed = false;
+    recording->parts_at_once = 1;
+    const VkResult result = device->vk.ResetCommandPool(device->device, recording->pool, 0);
+    if (result != VK_SUCCESS) {
+        return vk_fail(device, err, result, "vkResetCommandPool");
     }
-    qn_status status = take_arrays(device, recording, launches, n, err);
-    if (status == QN_OK) {
-        VkResult result = make_sets(device, recording);
-        result = result == VK_SUCCESS ? make_pools(device, recording) : result;
-        status = result == VK_SUCCESS ? vk_record_parts(device, recording, false, err)
-                                      : vk_fail(device, err, result, "making descriptor sets and command buffers");
+    if (n == 0 || n > recording->room) {
+        return qn_fail(err, QN_INTERNAL, "%u launches for a recording of %u", n, recording->room);
     }
-    if (status != QN_OK) {
-        vk_recording_free(device, recording);
-        return status;
+    memcpy(recording->launches, launches, (uint64_t)n * sizeof *launches);
+    recording->n = n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (launches[i].kernel != GPU_COPY) {
+            write_set(device, &launches[i], recording->sets[i]);
+        }
     }
-    *out = recording;
-    return QN_OK;
+    find_parts(recording);
+    const qn_status status = vk_record_parts(device, recording, false, err);
+    recording->n = status == QN_OK ? n : 0;
+    return status;
 }

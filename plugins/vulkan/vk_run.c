@@ -15,7 +15,7 @@ static void adapt(gpu_recording *recording, uint64_t took_ns) {
 }
 
 static qn_status submit_parts(gpu_driver_device *device, gpu_recording *recording, bool timed, qn_error *err) {
-    const VkCommandBuffer *const parts = recording->parts + (timed ? recording->n_parts : 0);
+    const VkCommandBuffer *const parts = recording->parts[timed ? 1 : 0];
     qn_status status = QN_OK;
     for (uint32_t part = 0, turn = 0; status == QN_OK && part < recording->n_parts; turn++) {
         vk_slot *const slot = &device->slots[turn % VK_SLOTS];
@@ -68,8 +68,8 @@ static qn_status check_complaints(gpu_driver_device *device, qn_status status, q
 
 qn_status vk_run(gpu_driver_device *device, gpu_recording *recording, uint64_t *nanoseconds, qn_error *err) {
     const bool timed = nanoseconds != NULL && recording->queries != VK_NULL_HANDLE;
-    qn_status status = QN_OK;
-    if (timed && !recording->is_timed) {
+    qn_status status = recording->n > 0 ? QN_OK : qn_fail(err, QN_INTERNAL, "an empty recording is run");
+    if (status == QN_OK && timed && !recording->is_timed) {
         status = vk_record_parts(device, recording, true, err);
         recording->is_timed = status == QN_OK;
     }
