@@ -1,5 +1,4 @@
-/* vk_validation.c — option validate: the Khronos validation layer with its GPU-assisted checks (bounds) or its synchronisation checks
- * (order). One or the other: version 1.3.239 of the layer finds no hazards between kernels that it has instrumented.
+/* vk_validation.c — option validate: the Khronos validation layer with its GPU-assisted and its synchronisation checks.
  *
  * For tests: every error that the layer tells goes to the host's log, is counted, and makes the next run fail. */
 #include <stdio.h>
@@ -36,12 +35,11 @@ static bool has_layer(const vk_functions *vk) {
     return false;
 }
 
-qn_status vk_validation_add(gpu_driver_state *state, uint32_t mode, vk_validation *validation, VkInstanceCreateInfo *info, qn_error *err) {
+qn_status vk_validation_add(gpu_driver_state *state, vk_validation *validation, VkInstanceCreateInfo *info, qn_error *err) {
     static const char *const layers[] = {LAYER};
     static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
     static const VkValidationFeatureEnableEXT enabled[] = {
-        [VK_VALIDATE_BOUNDS] = VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT,
-        [VK_VALIDATE_ORDER] = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+        VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT, VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
     if (!has_layer(&state->vk)) {
         return qn_fail(err, QN_UNAVAILABLE, "validate: the layer " LAYER " is not installed (Debian: vulkan-validationlayers)");
     }
@@ -52,7 +50,7 @@ qn_status vk_validation_add(gpu_driver_state *state, uint32_t mode, vk_validatio
         .pfnUserCallback = take_message, .pUserData = state};
     validation->features = (VkValidationFeaturesEXT){
         .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, .pNext = &validation->messenger,
-        .enabledValidationFeatureCount = 1, .pEnabledValidationFeatures = &enabled[mode]};
+        .enabledValidationFeatureCount = sizeof enabled / sizeof enabled[0], .pEnabledValidationFeatures = enabled};
     info->pNext = &validation->features;
     info->enabledLayerCount = 1;
     info->ppEnabledLayerNames = layers;
