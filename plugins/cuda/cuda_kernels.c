@@ -4,15 +4,14 @@
  */
 #include "cuda_driver.h"
 
-#include "../gpu/gpu_lower.h"
-
 typedef struct kernel_row {
+    const char *upper_name;    /* in images the same in small letters */
     const char *source;
     uint32_t group;
 } kernel_row;
 
 static const kernel_row kernels[] = {
-#define GPU_KERNEL(NAME, source, defines, buffers, parameters, group) {#source, group},
+#define GPU_KERNEL(NAME, source, defines, buffers, parameters, group) {#NAME, #source, group},
 #include "../gpu/kernels/kernels.def"
 #undef GPU_KERNEL
 };
@@ -23,12 +22,22 @@ uint32_t cuda_kernel_group(uint32_t kernel) {
     return kernels[kernel].group;
 }
 
+/* An image without a name stands for every source. */
 static uint32_t find_image(const char *source) {
     uint32_t i = 0;
-    while (i < cuda_n_images && strcmp(cuda_images[i].source, source) != 0) {
+    while (i < cuda_n_images && cuda_images[i].source[0] != '\0' && strcmp(cuda_images[i].source, source) != 0) {
         i++;
     }
     return i;
+}
+
+static void write_name(uint32_t kernel, char name[64]) {
+    const char *upper = kernels[kernel].upper_name;
+    uint32_t i = 0;
+    for (; upper[i] != '\0' && i < 63; i++) {
+        name[i] = upper[i] >= 'A' && upper[i] <= 'Z' ? (char)(upper[i] - 'A' + 'a') : upper[i];
+    }
+    name[i] = '\0';
 }
 
 /* An image can be too new for the driver, or lack the device: both are told with what is there. */
@@ -50,7 +59,8 @@ qn_status cuda_kernel_open(gpu_driver_device *device, uint32_t kernel, qn_error 
     if (kernel >= sizeof kernels / sizeof kernels[0]) {
         return qn_fail(err, QN_INTERNAL, "there is no kernel %u", kernel);
     }
-    const char *name = gpu_kernel_name(kernel);
+    char name[64];
+    write_name(kernel, name);
     const uint32_t image = find_image(kernels[kernel].source);
     if (image == cuda_n_images) {
         return qn_fail(err, QN_UNSUPPORTED, "kernel %s: this plugin was built without %s.kernel", name, kernels[kernel].source);

@@ -14,4 +14,4 @@ foreach(row ${rows})
     OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(APPEND unit "namespace ${name}_unit {\n${text}\nSHIM_KERNEL(${name})\n}\n")
 endforeach()
-file(WRITE ${OUT} "${unit}")
+file(CONFIGURE OUTPUT ${OUT} CONTENT "@unit@" @ONLY) # leaves a file alone that would not change
