@@ -3,6 +3,7 @@
 #   cmake -DSOURCE=gemv -DKERNELS=FOLDER -DCOMPILER=cc -DOUT=gemv.cu -P make_unit.cmake
 #
 # One unit a source, because a compiler for devices takes longer to start than to compile a kernel.
+cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${KERNELS}/kernels.def rows REGEX "^GPU_KERNEL\\([A-Z0-9_]+, ${SOURCE},")
 set(unit "#include \"cuda_unit.h\"\n")
 foreach(row ${rows})
@@ -14,4 +15,6 @@ foreach(row ${rows})
     OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(APPEND unit "namespace ${name}_unit {\n${text}\nSHIM_KERNEL(${name})\n}\n")
 endforeach()
-file(CONFIGURE OUTPUT ${OUT} CONTENT "@unit@" @ONLY) # leaves a file alone that would not change
+file(WRITE ${OUT}.new "${unit}")
+file(COPY_FILE ${OUT}.new ${OUT} ONLY_IF_DIFFERENT) # what is made of it is then left alone
+file(REMOVE ${OUT}.new)
