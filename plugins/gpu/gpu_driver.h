@@ -22,8 +22,8 @@
  * functions that free are called, and they return.
  * Threads: core serialises all calls on one device; the OS thread may change between calls.
  * Memory: structs of the driver come from host->mem_alloc, kind QN_MEM_OTHER; those of a recording kind QN_MEM_SCRATCH, all of it in
- * recording_new: at most caps.launch_bytes for each launch of its room, plus 4 KiB. Whatever step runs (record, run) asks the host
- * for no memory. Device memory is told to the host by core, not by the driver: a gpu_memory counts as its bytes, rounded up to
+ * recording_new: caps.recording_bytes and caps.launch_bytes for each launch of its room. Whatever step runs (record, run) asks the
+ * host for no memory. Device memory is told to the host by core, not by the driver: a gpu_memory counts as its bytes, rounded up to
  * caps.memory_align.
  */
 #ifndef GPU_DRIVER_H
@@ -52,6 +52,7 @@ typedef struct gpu_caps {
     uint64_t max_binding_bytes; /* what one binding may span */
     uint64_t memory_align;      /* allocations take a multiple of this; >= 1 */
     uint64_t launch_bytes;      /* host memory that a recording takes for each launch of its room */
+    uint64_t recording_bytes;   /* and besides, whatever its room */
 } gpu_caps;
 
 /* Where memory lies and who touches it. */
