@@ -13,6 +13,7 @@
 
 #include <quoin/glue.h>
 
+#include "test_blobs.h"
 #include "two_layer.h"
 
 static qn_query_fn query;
@@ -399,12 +400,14 @@ static int set_up(void **state) {
     op_random random = {11};
     (void)state;
     two_layer_init(&model, &random);
+    test_blobs_begin();
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
     two_layer_deinit(&model);
+    test_blobs_end();
     return 0;
 }
 

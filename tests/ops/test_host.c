@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test_blobs.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -236,6 +238,10 @@ static void fill_services(test_host *host, uint32_t n_workers, uint64_t features
         .mem_free = host_mem_free, .mem_note = host_mem_note, .team_run = host_team_run, .team_barrier = host_team_barrier,
         .team_next = host_team_next, .team_reset = host_team_reset, .weight_done = host_weight_done,
         .time_ns = host_time_ns, .cancel = &host->cancel, .get_ext = host_get_ext};
+    if (test_blobs_are_kept()) {
+        host->services.blob_get = test_blobs_get;
+        host->services.blob_put = test_blobs_put;
+    }
 }
 
 test_host *test_host_open(uint32_t n_workers, uint64_t features) {
