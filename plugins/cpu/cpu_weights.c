@@ -113,7 +113,7 @@ static qn_status bind_in_place(qn_prog *prog, const qn_buffer *info, const qn_we
 
 static qn_status bind_one(qn_prog *prog, const void *theirs, qn_error *err) {
     qn_weight weight;
-    const qn_status copied = qn_copy_in(&weight, sizeof weight, sizeof weight, theirs);
+    const qn_status copied = qn_copy_in(&weight, sizeof weight, QN_LEAST_qn_weight, theirs);
     if (copied != QN_OK) {
         return qn_fail(err, copied, "bind_weights: a qn_weight of a size that this plugin does not know");
     }

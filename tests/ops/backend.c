@@ -43,10 +43,25 @@ static bool refuse(backend *self, const char *verb, qn_status status, const qn_e
     return false;
 }
 
+/* QUOIN_TEST_OPTION=KEY=VALUE: an option that every backend under test is started with. */
+static uint32_t read_start_option(char text[128], qn_option *option) {
+    const char *const given = getenv("QUOIN_TEST_OPTION");
+    if (given == NULL || strchr(given, '=') == NULL) {
+        return 0;
+    }
+    snprintf(text, 128, "%s", given);
+    char *const value = strchr(text, '=');
+    *value = '\0';
+    *option = (qn_option){text, value + 1};
+    return 1;
+}
+
 bool backend_open(backend *self, qn_query_fn query, uint64_t features, uint32_t n_workers) {
     const qn_query_in in = {.size = sizeof in, .minor = QN_ABI_MINOR, .build_id = "test", .cpu_features = {features}};
     qn_error error = {.size = sizeof error};
     uint32_t count = 0;
+    char text[128];
+    qn_option option;
     qn_status status;
     memset(self, 0, sizeof *self);
     self->about.size = sizeof self->about;
@@ -56,7 +71,8 @@ bool backend_open(backend *self, qn_query_fn query, uint64_t features, uint32_t 
     }
     self->verbs = self->about.plugin;
     self->host = test_host_open(n_workers, features);
-    status = self->verbs->start(test_host_services(self->host), NULL, 0, &self->plugin, &error);
+    const uint32_t n_options = read_start_option(text, &option);
+    status = self->verbs->start(test_host_services(self->host), n_options == 0 ? NULL : &option, n_options, &self->plugin, &error);
     if (status != QN_OK) {
         return refuse(self, "start", status, &error);
     }

@@ -1,5 +1,6 @@
 /* test_vulkan_driver.c — the Vulkan driver by itself, on the first device of the loader: memory, kernels, recordings, the blob store.
  *
+ * With the argument "available" it only says whether there is something to test; "available validate" also whether under the layer.
  * With the argument "validate" everything happens under the validation layer, whose errors fail the run that they belong to; and what
  * no run is behind, the count of them at the end.
  * Exit status 77 where there is no Vulkan, no device, or no layer.
@@ -622,9 +623,10 @@ int main(int argc, char **argv) {
         DEVICE_TEST(a_kernel_that_reads_beyond_its_binding_is_caught),
         DEVICE_TEST(a_launch_that_reads_what_its_neighbour_writes_is_caught),
     };
-    validate.value = argc > 1 && strcmp(argv[1], "validate") == 0 ? "on" : "off";
+    const bool asks = argc > 1 && strcmp(argv[1], "available") == 0;
+    validate.value = argc > 1 && strcmp(argv[argc - 1], "validate") == 0 ? "on" : "off";
     const int started = start_driver();
-    if (started != 0) {
+    if (started != 0 || asks) {
         return started;
     }
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
