@@ -87,6 +87,7 @@ static void fill_caps(const gpu_driver_device *device, gpu_caps *caps, uint64_t 
         .max_binding_bytes = UINT32_MAX & ~UINT64_C(3), /* kernels count bytes in 32 bits */
         .memory_align = 512,
         .launch_bytes = CUDA_LAUNCH_BYTES,
+        .recording_bytes = sizeof(gpu_recording),
     };
 }
 
