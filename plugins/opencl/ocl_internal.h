@@ -51,8 +51,8 @@ struct gpu_driver_device {
     cl_program programs[];        /* [ocl_n_kernels]; null until opened */
 };
 
-/* UPLOAD and READBACK: .host of the base is plain memory, pinned where the driver gives such; commands move what a run needs between it
- * and the buffer. (A buffer that stays mapped while kernels read it is what OpenCL leaves undefined.) */
+/* UPLOAD and READBACK: .host of the base is a mapping that no kernel touches; commands move what a run needs between it and the buffer.
+ * (A buffer that stays mapped while kernels read it is what OpenCL leaves undefined.) */
 typedef struct ocl_memory {
     gpu_memory base;
     uint32_t place;

@@ -34,13 +34,10 @@ static qn_status make_buffer(gpu_driver_device *device, uint64_t bytes, cl_mem *
     return *out != NULL ? QN_OK : fail_to_allocate(device, code, bytes, err);
 }
 
-/* Memory that the device's copy engine reaches, where the two have memories of their own; any other memory does as well. */
+/* Memory of the driver's, which the device's copy engine reaches where there is one; any other memory does as well. */
 static void *map_pinned(gpu_driver_device *device, ocl_memory *memory) {
     const ocl_api *api = device->api;
     cl_int code = CL_SUCCESS;
-    if (device->is_unified) {
-        return NULL;
-    }
     memory->pinned = api->CreateBuffer(device->context, CL_MEM_ALLOC_HOST_PTR, memory->base.bytes, NULL, &code);
     void *host = memory->pinned == NULL ? NULL
                                         : api->EnqueueMapBuffer(device->queue, memory->pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,

@@ -89,6 +89,7 @@ static void read_caps(gpu_driver_device *device) {
     caps->max_binding_bytes = most_alloc < MOST_BINDING ? most_alloc : MOST_BINDING;
     caps->memory_align = align_bits >= 8 ? align_bits / 8 : 1;
     caps->launch_bytes = sizeof(ocl_command);
+    caps->recording_bytes = sizeof(gpu_recording);
 }
 
 static qn_status check_caps(const gpu_driver_device *device, qn_error *err) {
