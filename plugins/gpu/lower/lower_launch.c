@@ -1,14 +1,6 @@
 /* lower_launch.c — appends launches: the grid folded into two dimensions, bindings checked against what the device has. */
 #include "lower_internal.h"
 
-#include "kernel_names.h"
-
-const gpu_kernel_info gpu_kernels[] = {
-#define GPU_KERNEL(NAME, source, defines, n_buffers, params, group) {NAME_OF_##NAME, n_buffers, sizeof(struct params) / 4, group},
-#include "../kernels/kernels.def"
-#undef GPU_KERNEL
-};
-
 /* Kernels count in 32 bits. */
 #define MOST_BYTES UINT64_C(0xfffffffc)
 

@@ -1,0 +1,18 @@
+/* cuda_unit.h — the head of a unit of kernels: what prelude_cuda.h leaves to the compiler at hand, nvcc or the C++ compiler of the tests. */
+#ifndef CUDA_UNIT_H
+#define CUDA_UNIT_H
+#ifdef CUDA_SHIM
+#include "cuda_shim.h"
+#else
+
+/* One instruction; exact, also for denormals. */
+static __device__ __forceinline__ float kernel_f16_to_f32(unsigned int bits) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"((unsigned short)bits));
+    return value;
+}
+
+#define SHIM_KERNEL(name)
+
+#endif
+#endif
