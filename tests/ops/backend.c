@@ -43,8 +43,8 @@ static bool refuse(backend *self, const char *verb, qn_status status, const qn_e
     return false;
 }
 
-/* QUOIN_TEST_OPTION=KEY=VALUE: an option that every backend under test is started with. */
-static uint32_t read_start_option(char text[128], qn_option *option) {
+/* QUOIN_TEST_OPTION=KEY=VALUE: an option for backends that know it. */
+static uint32_t read_start_option(const qn_query_out *about, char text[128], qn_option *option) {
     const char *const given = getenv("QUOIN_TEST_OPTION");
     if (given == NULL || strchr(given, '=') == NULL) {
         return 0;
@@ -53,7 +53,13 @@ static uint32_t read_start_option(char text[128], qn_option *option) {
     char *const value = strchr(text, '=');
     *value = '\0';
     *option = (qn_option){text, value + 1};
-    return 1;
+    for (uint32_t i = 0; i < about->n_options; i++) {
+        const qn_option_info *info = (const void *)((const char *)about->options + (uint64_t)i * about->option_stride);
+        if (strcmp(info->key, text) == 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 bool backend_open(backend *self, qn_query_fn query, uint64_t features, uint32_t n_workers) {
@@ -71,7 +77,7 @@ bool backend_open(backend *self, qn_query_fn query, uint64_t features, uint32_t 
     }
     self->verbs = self->about.plugin;
     self->host = test_host_open(n_workers, features);
-    const uint32_t n_options = read_start_option(text, &option);
+    const uint32_t n_options = read_start_option(&self->about, text, &option);
     status = self->verbs->start(test_host_services(self->host), n_options == 0 ? NULL : &option, n_options, &self->plugin, &error);
     if (status != QN_OK) {
         return refuse(self, "start", status, &error);
