@@ -1,10 +1,18 @@
 /* layout_check.c — static asserts on the size and the offset of every member of the ABI, compiled in every build. A change here is a
  * change of the ABI: it needs a line in abi/doc/CHANGELOG.md. */
+#include <quoin/ext/device_sample.h>
+#include <quoin/ext/test_fault.h>
 #include <quoin/glue.h>
 #include <quoin/note.h>
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type)
 #define AT(type, member, bytes) _Static_assert(offsetof(type, member) == (bytes), "offset of " #type "." #member)
+
+/* The least of each struct is its size in minor 0; today that is the whole of it. The table of verbs may end behind step. */
+#define QN_STRUCT(type, bytes) _Static_assert(sizeof(type) >= (bytes), "size of " #type " in minor 0");
+#include <quoin/sizes.def>
+#undef QN_STRUCT
+_Static_assert(QN_LEAST_qn_plugin == offsetof(qn_plugin, step) + sizeof(((qn_plugin *)0)->step), "verbs that every plugin has");
 
 SIZE(qn_error, 1024);
 AT(qn_error, size, 0);
@@ -309,3 +317,20 @@ AT(qn_elf_note, content_bytes, 4);
 AT(qn_elf_note, type, 8);
 AT(qn_elf_note, owner, 12);
 AT(qn_elf_note, content, 20);
+
+SIZE(qn_sample, 32);
+AT(qn_sample, buffer, 4);
+AT(qn_sample, k, 8);
+AT(qn_sample, n_columns, 12);
+AT(qn_sample, ids, 16);
+AT(qn_sample, values, 24);
+
+SIZE(qn_device_sample, 16);
+AT(qn_device_sample, max_k, 4);
+AT(qn_device_sample, step, 8);
+
+SIZE(qn_test_fault, 24);
+AT(qn_test_fault, size, 0);
+AT(qn_test_fault, reserved, 4);
+AT(qn_test_fault, arm, 8);
+AT(qn_test_fault, count, 16);

@@ -24,7 +24,7 @@ struct qn_device {
 static qn_status QN_CALL start_plugin(const qn_host *host, const qn_option *options, uint32_t n_options, qn_plugin_state **out,
                                       qn_error *err) {
     qn_host own;
-    const qn_status status = qn_copy_in(&own, sizeof own, sizeof own, host);
+    const qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_host, host);
     if (status != QN_OK) {
         return qn_fail(err, status, "start: the host table is too short or too new");
     }
@@ -58,10 +58,10 @@ static qn_status QN_CALL list_devices(qn_plugin_state *plugin, qn_device_info *i
     if (room == 0) {
         return QN_OK;
     }
-    if (infos->size < sizeof info || stride < sizeof info) {
-        return qn_fail(err, QN_BAD_ARG, "devices: infos of %u bytes, %zu are needed", infos->size, sizeof info);
+    if (infos == NULL || stride < infos->size || qn_copy_out(infos, QN_LEAST_qn_device_info, &info, sizeof info) != QN_OK) {
+        return qn_fail(err, QN_BAD_ARG, "devices: infos %llu bytes apart; %u are needed", (unsigned long long)stride,
+                       QN_LEAST_qn_device_info);
     }
-    memcpy(infos, &info, sizeof info);
     return QN_OK;
 }
 
@@ -200,10 +200,6 @@ QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_quer
     qn_query_in own;
     const qn_query_out answer = {.size = sizeof answer, .minor = QN_ABI_MINOR, .name = "minimal", .version = "1",
                                  .build_id = "1", .licence = "Apache-2.0", .plugin = &verbs};
-    const qn_status status = qn_copy_in(&own, sizeof own, sizeof own, in);
-    if (status != QN_OK || out->size < sizeof answer) {
-        return status != QN_OK ? status : QN_BAD_ARG;
-    }
-    memcpy(out, &answer, sizeof answer);
-    return QN_OK;
+    const qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_query_in, in);
+    return status == QN_OK ? qn_copy_out(out, QN_LEAST_qn_query_out, &answer, sizeof answer) : status;
 }

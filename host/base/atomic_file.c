@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -152,6 +153,7 @@ fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_force
         file->temporary[0] = '\0';
         return refuse_errno(diag, number, file->path, "Cannot write");
     }
+    (void)flock(file->fd, LOCK_EX | LOCK_NB);
     return FMT_OK;
 }
 
@@ -225,14 +227,11 @@ static int put_in_place(const atomic_file *file) {
     return rename(file->temporary, file->path);
 }
 
-/* The same for a file that has no name yet. Replacing needs a name for the moment between link and rename. */
-static int give_name(atomic_file *file) {
+/* A temporary name for a file that has none. */
+static int give_temporary_name(atomic_file *file) {
     char descriptor[PROC_LINK_SIZE];
-    link_to_descriptor(file->fd, descriptor);
-    if (!file->is_forced) {
-        return linkat(AT_FDCWD, descriptor, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW);
-    }
     int result = -1;
+    link_to_descriptor(file->fd, descriptor);
     for (unsigned attempt = 0; attempt < 1000 && result != 0; attempt++) {
         make_temporary_name(file, attempt);
         result = linkat(AT_FDCWD, descriptor, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW);
@@ -243,11 +242,21 @@ static int give_name(atomic_file *file) {
     if (result != 0) {
         file->temporary[0] = '\0'; /* not ours */
     }
-    return result == 0 ? rename(file->temporary, file->path) : -1;
+    return result;
+}
+
+/* The target's name for a file that has none. Replacing needs a name for the moment between link and rename. */
+static int give_name(atomic_file *file) {
+    char descriptor[PROC_LINK_SIZE];
+    if (file->is_forced) {
+        return give_temporary_name(file) == 0 ? rename(file->temporary, file->path) : -1;
+    }
+    link_to_descriptor(file->fd, descriptor);
+    return linkat(AT_FDCWD, descriptor, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW);
 }
 
 /* A rename is on disk when its folder is. Folders that cannot be synced (some network disks) are let be. */
-static void sync_folder(const char *path) {
+void atomic_file_sync_folder(const char *path) {
     char folder[ATOMIC_PATH_SIZE];
     find_folder(path, folder);
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -257,12 +266,34 @@ static void sync_folder(const char *path) {
     }
 }
 
-fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag) {
-    int number = 0;
+static int sync_file(atomic_file *file) {
     unmap(file);
-    if ((file->mode != 0 && fchmod(file->fd, (mode_t)file->mode) != 0) || fsync(file->fd) != 0) {
-        number = errno;
+    if (!file->is_synced &&
+        ((file->mode != 0 && fchmod(file->fd, (mode_t)file->mode) != 0) || fsync(file->fd) != 0)) {
+        return errno;
     }
+    file->is_synced = true;
+    return 0;
+}
+
+fmt_status atomic_file_sync(atomic_file *file, fmt_diag *diag) {
+    const int number = sync_file(file);
+    return number == 0 ? FMT_OK : refuse_errno(diag, number, file->path, "Cannot write");
+}
+
+fmt_status atomic_file_stage(atomic_file *file, fmt_diag *diag) {
+    if (file->is_unnamed) {
+        if (give_temporary_name(file) != 0) {
+            return refuse_errno(diag, errno, file->path, "Cannot write");
+        }
+        file->is_unnamed = false;
+    }
+    atomic_file_sync_folder(file->path);
+    return FMT_OK;
+}
+
+fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag) {
+    int number = sync_file(file);
     if (number == 0 && file->is_unnamed && give_name(file) != 0) {
         number = errno;
     }
@@ -279,7 +310,9 @@ fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag) {
         return refuse_errno(diag, number, file->path, "Cannot write");
     }
     file->temporary[0] = '\0';
-    sync_folder(file->path);
+    if (!file->is_lazy) {
+        atomic_file_sync_folder(file->path);
+    }
     return FMT_OK;
 }
 

@@ -6,6 +6,8 @@
  *     commit   sync, link or rename onto the target, sync the folder
  *     abort    take the temporary file away; also what a caller does after any failure
  *
+ * While it is written a file is locked (flock), which tells it from what a killed process has left.
+ *
  * Without force the target is not replaced: `create` refuses an existing one, and `commit` refuses one that appeared
  * meanwhile.
  *
@@ -28,6 +30,8 @@ typedef struct atomic_file {
     int fd; /* -1 when closed */
     bool is_forced;
     bool is_unnamed;  /* fd has no name yet */
+    bool is_synced;   /* all of it is on disk */
+    bool is_lazy;     /* set by a caller who commits several files: calls atomic_file_sync_folder behind the last */
     uint32_t mode;    /* permissions of the file that is replaced; 0 without one */
     uint64_t end;     /* one past the last byte written */
     void *map;        /* null when not mapped */
@@ -48,6 +52,13 @@ fmt_status atomic_file_map(atomic_file *file, fmt_span *out_span, fmt_diag *diag
 
 /* The pages of this part of the mapping are not needed for a while: keeps a check of a large file out of memory. */
 void atomic_file_release(const atomic_file *file, uint64_t offset, uint64_t size);
+
+/* For several files that have to appear together: everything that can fail or takes long is done before the first appears.
+ * After sync nothing may be written. */
+fmt_status atomic_file_sync(atomic_file *file, fmt_diag *diag);
+/* Gives a file without a name the name of a temporary file, TARGET.PID-N.tmp, and syncs the folder. */
+fmt_status atomic_file_stage(atomic_file *file, fmt_diag *diag);
+void atomic_file_sync_folder(const char *path); /* the one that holds `path` */
 
 /* The target is there, complete and on disk, or nothing has changed and the temporary file is gone. */
 fmt_status atomic_file_commit(atomic_file *file, fmt_diag *diag);

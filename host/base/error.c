@@ -91,7 +91,7 @@ qn_status error_put_path(error_context *err, qn_status code, const char *path) {
     if (err != NULL && err->n_frames > 0) {
         char text[ERROR_TEXT_SIZE];
         memcpy(text, err->frames[0].text, sizeof text);
-        snprintf(err->frames[0].text, sizeof err->frames[0].text, "%.300s: %.720s", path, text);
+        snprintf(err->frames[0].text, sizeof err->frames[0].text, "%.480s: %.540s", path, text);
     }
     return code;
 }

@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "cli/command.h"
+#include "graph/model_helper.h"
 
 #define GZIP_WINDOW (15 + 16) /* largest window, with the header of gzip */
 #define CHUNK (64u << 10)
@@ -40,8 +41,12 @@ qn_status text_output_begin(text_output *output, const char *path, bool is_force
     if (path == NULL || strcmp(path, "-") == 0) {
         return QN_OK;
     }
-    output->path = path;
     fmt_diag diag;
+    if (is_forced && model_helper_refuse(path, err) != QN_OK) {
+        output->is_open = false;
+        return QN_BAD_INPUT;
+    }
+    output->path = path;
     const fmt_status status = atomic_file_create(&output->file, path, is_forced, 0, &diag);
     if (status != FMT_OK) {
         output->is_open = false;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/collision_search.h"
 #include "graph/reject_list.h"
 #include "graph/term_encoder.h"
 
@@ -23,6 +24,7 @@ typedef struct ingest_worker {
     bool has_ids;              /* false at the start of a chunk, and behind a line that was rejected */
     uint64_t n_statements, n_rejected, n_long;
     uint64_t failed_serial;    /* chunk of err */
+    uint32_t failed_term;      /* position of the term that was refused last */
     error_context err;
 } ingest_worker;
 
@@ -50,6 +52,7 @@ static qn_status add_term(const ingest_load *load, ingest_worker *part, const nt
                           error_context *err) {
     const encoded_term term = term_encode(&s->terms[i], i, load->options->terms, part->room);
     part->ids[i] = term.id;
+    part->failed_term = i;
     return term.text.data == NULL ? QN_OK
                                   : volume_lane_add_term(part->lane, term.id, term.text.data, term.text.size, err);
 }
@@ -75,14 +78,17 @@ static qn_status add_statement(const ingest_load *load, ingest_worker *part, con
     return volume_lane_add_quin(part->lane, &quin, err);
 }
 
+/* What a lane refuses in a line of the input; other failures have nothing to do with it. */
+static bool is_about_term(qn_status status) {
+    return status < 0 && status != QN_IO && status != QN_NO_HOST_MEM;
+}
+
 /* The words of a lane know no file: puts the place before them. */
-static qn_status put_place(const ingest_load *load, uint64_t line, qn_status status, error_context *err) {
-    char place[400];
-    if (status == QN_IO || status == QN_NO_HOST_MEM) {
-        return status; /* has nothing to do with this line */
-    }
-    snprintf(place, sizeof place, "%.360s: line %" PRIu64, rdf_reader_name(load->reader), line);
-    return error_put_path(err, status, place);
+static qn_status put_place(const ingest_load *load, rdf_place place, qn_status status, error_context *err) {
+    char text[480];
+    snprintf(text, sizeof text, "%.400s: line %" PRIu64 ", column %" PRIu64, rdf_reader_name(load->reader), place.line,
+             place.column);
+    return error_put_path(err, status, text);
 }
 
 /* What the parser refuses: goes to the list, or ends the load. */
@@ -117,8 +123,8 @@ static qn_status parse_chunk(const ingest_load *load, ingest_worker *part, const
     while (status == QN_OK && (found = ntriples_next(&parser, &statement, &diag)) != FMT_NOT_FOUND) {
         status = found != FMT_OK ? reject(load, part, found, &diag, parser.fault.text, &part->err)
                                  : add_statement(load, part, &statement, &part->err);
-        if (found == FMT_OK && status != QN_OK) {
-            status = put_place(load, statement.line, status, &part->err);
+        if (found == FMT_OK && is_about_term(status)) {
+            status = put_place(load, rdf_chunk_find_term(chunk, &statement, part->failed_term), status, &part->err);
         }
     }
     return status;
@@ -191,10 +197,10 @@ static qn_status take_statement(void *ctx, const ntriples_statement *statement, 
     if (part->n_statements % 65536 == 0) {
         show_progress(load);
     }
-    if (status != QN_OK) {
-        return put_place(load, statement->line, status, err);
+    if (is_about_term(status)) {
+        return put_place(load, rdf_reader_find_term(load->reader, statement, part->failed_term), status, err);
     }
-    return atomic_load(&load->is_stopped) ? QN_CANCELLED : QN_OK;
+    return status == QN_OK && atomic_load(&load->is_stopped) ? QN_CANCELLED : status;
 }
 
 static qn_status take_reject(void *ctx, const rdf_reject *fault, error_context *err) {
@@ -228,14 +234,17 @@ static qn_status read_input(ingest_load *load, error_context *err) {
     return load->is_cancelled ? FAIL(err, QN_CANCELLED, "interrupted; nothing was written") : status;
 }
 
+qn_status ingest_open_input(const ingest_options *options, uint32_t input, rdf_reader **out_reader, error_context *err) {
+    char prefix[PREFIX_SIZE];
+    snprintf(prefix, sizeof prefix, "s%u_", input + 1);
+    const rdf_options how = {options->format, options->base, options->n_inputs > 1 ? prefix : NULL};
+    return rdf_reader_open(options->inputs[input], &how, out_reader, err);
+}
+
 static qn_status read_inputs(ingest_load *load, error_context *err) {
-    const ingest_options *o = load->options;
     qn_status status = QN_OK;
-    for (uint32_t i = 0; i < o->n_inputs && status == QN_OK; i++) {
-        char prefix[PREFIX_SIZE];
-        snprintf(prefix, sizeof prefix, "s%u_", i + 1);
-        const rdf_options options = {o->format, o->base, o->n_inputs > 1 ? prefix : NULL};
-        status = rdf_reader_open(o->inputs[i], &options, &load->reader, err);
+    for (uint32_t i = 0; i < load->options->n_inputs && status == QN_OK; i++) {
+        status = ingest_open_input(load->options, i, &load->reader, err);
         if (status == QN_OK) {
             status = read_input(load, err);
             rdf_reader_close(load->reader);
@@ -289,6 +298,14 @@ static qn_status open_graph(ingest_load *load, error_context *err) {
     return volume_lane_add_term(part->lane, graph.id, graph.text.data, graph.text.size, err);
 }
 
+/* Two terms with one key in different lanes or spills meet in the merge, which knows no places. */
+static qn_status commit(ingest_load *load, ingest_report *report, error_context *err) {
+    uint64_t key;
+    const qn_status status = volume_writer_commit(load->writer, &report->volume, err);
+    return status < 0 && volume_writer_collision(load->writer, &key) ? collision_put_place(load->options, key, status, err)
+                                                                     : status;
+}
+
 static qn_status load_all(ingest_load *load, ingest_report *report, error_context *err) {
     qn_status status = open_parts(load, err);
     status = status == QN_OK ? open_graph(load, err) : status;
@@ -299,7 +316,7 @@ static qn_status load_all(ingest_load *load, ingest_report *report, error_contex
         report->n_long += load->parts[i].n_long;
     }
     close_parts(load);
-    return status == QN_OK ? volume_writer_commit(load->writer, &report->volume, err) : status;
+    return status == QN_OK ? commit(load, report, err) : status;
 }
 
 static qn_status run_with_rejects(ingest_load *load, ingest_report *report, error_context *err) {

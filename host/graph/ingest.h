@@ -7,7 +7,7 @@
  *
  * Threading: one load at a time per team.
  * Memory:    options.volume.memory, and for each worker a chunk of INGEST_CHUNK_BYTES beside it.
- * Errors:    qn_status; the message names input, line and column, or both terms of a collision.
+ * Errors:    qn_status; the message names input, line and column (rdf_reader.h), and of a collision both terms.
  */
 #ifndef HOST_GRAPH_INGEST_H
 #define HOST_GRAPH_INGEST_H
@@ -37,6 +37,9 @@ typedef struct ingest_report {
     uint64_t n_long; /* of the rejected: a term was too long */
     volume_report volume;
 } ingest_report;
+
+/* Opens one of the inputs, as a load reads it. To be closed. */
+qn_status ingest_open_input(const ingest_options *options, uint32_t input, rdf_reader **out_reader, error_context *err);
 
 /* Writes the volume at `path`. After an error neither it nor the list of rejects is there, or both are as they were. */
 qn_status ingest_run(const char *path, const ingest_options *options, team *workers, ingest_report *out_report,

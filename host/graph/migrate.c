@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
 #include "common/endian.h"
+#include "graph/model_helper.h"
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
 
@@ -38,6 +39,9 @@ static qn_status write_migrated(fmt_span span, const uint8_t header[Q42_HEADER_B
     atomic_file out = {.fd = -1};
     fmt_diag diag = {.rule = "file"};
     bool is_tried = false;
+    if (is_forced && model_helper_refuse(output, err) != QN_OK) {
+        return QN_BAD_INPUT;
+    }
     fmt_status status = atomic_file_create(&out, output, is_forced, span.size, &diag);
     status = status == FMT_OK ? atomic_file_write(&out, 0, header, Q42_HEADER_BYTES, &diag) : status;
     status = status == FMT_OK ? copy_rest(&out, span, progress, progress_ctx, &diag) : status;

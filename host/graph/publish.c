@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.h"
 #include "common/sha.h"
+#include "graph/model_helper.h"
 
 /* ---------------------------------------------------------------- files */
 
@@ -218,6 +219,9 @@ void publish_address_free(publish_address *address) {
 static qn_status write_whole(const char *path, const void *data, uint64_t size, bool is_forced, error_context *err) {
     atomic_file file = {.fd = -1};
     fmt_diag diag;
+    if (is_forced && model_helper_refuse(path, err) != QN_OK) {
+        return QN_BAD_INPUT;
+    }
     fmt_status status = atomic_file_create(&file, path, is_forced, size, &diag);
     status = status == FMT_OK ? atomic_file_write(&file, 0, data, size, &diag) : status;
     status = status == FMT_OK ? atomic_file_commit(&file, &diag) : status;
@@ -294,6 +298,9 @@ qn_status publish_car(const publish_file *file, const char *path, bool is_forced
     q42_file_dag *dag = calloc(1, sizeof *dag);
     fmt_diag diag = {.rule = "file"};
     qn_status result = w != NULL && dag != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", file->path);
+    if (result >= 0 && is_forced) {
+        result = model_helper_refuse(path, err);
+    }
     if (result >= 0) {
         w->at = Q42_CAR_HEADER_BYTES;
         dag->sink = (q42_block_sink){w, put_block};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "rdf_internal.h"
 
 #define STATEMENT_ROOM (UINT64_C(4) << 20) /* a line of four terms, each character a \U escape, has 2.6 million bytes */
@@ -126,6 +127,40 @@ fmt_status rdf_refuse_long_line(const rdf_chunk *chunk, fmt_diag *diag) {
     return FMT_LIMIT;
 }
 
+/* Bytes before term `term` in a statement that is right; UINT64_MAX without memory. */
+static uint64_t pass_terms(fmt_str text, uint32_t term) {
+    uint64_t at = 0, used = 0;
+    ntriples_term passed;
+    fmt_diag diag;
+    void *scratch = malloc(NTRIPLES_TERM_ROOM);
+    for (uint32_t i = 0; scratch != NULL && i < term; i++) {
+        if (ntriples_read_term((fmt_str){text.data + at, text.size - at}, scratch, &passed, &used, &diag) != FMT_OK) {
+            break;
+        }
+        at += used;
+        while (at < text.size && (text.data[at] == ' ' || text.data[at] == '\t')) {
+            at++;
+        }
+    }
+    free(scratch);
+    return scratch != NULL ? at : UINT64_MAX;
+}
+
+rdf_place rdf_chunk_find_term(const rdf_chunk *chunk, const ntriples_statement *statement, uint32_t term) {
+    const uint8_t *begin = chunk->lines.bytes.data, *end = begin + chunk->lines.bytes.size;
+    const uint8_t *first = begin + (statement->offset - chunk->lines.offset), *line = first;
+    const uint64_t skipped = pass_terms((fmt_str){(const char *)first, (uint64_t)(end - first)}, term);
+    rdf_place place = {statement->line, skipped == UINT64_MAX ? 0 : 1};
+    while (line > begin && line[-1] != '\n' && line[-1] != '\r') {
+        line--;
+    }
+    while (skipped != UINT64_MAX && line < first + skipped) {
+        line += utf8_decode(line, (uint64_t)(end - line), NULL); /* has passed: never 0 */
+        place.column++;
+    }
+    return place;
+}
+
 /* Reading statement by statement. */
 typedef struct each {
     rdf_reader *reader;
@@ -149,6 +184,7 @@ static qn_status parse_chunk(const each *e, const rdf_chunk *chunk, void *scratc
         const fmt_str text = {(const char *)chunk->lines.bytes.data, chunk->lines.bytes.size};
         return refuse(e, fault, &diag, &(rdf_reject){&diag, chunk->lines.line, 1, text}, err);
     }
+    e->reader->chunk = chunk;
     ntriples_start(&parser, chunk->lines, &e->reader->parser_options, scratch);
     while (status >= 0 && (fault = ntriples_next(&parser, &statement, &diag)) != FMT_NOT_FOUND) {
         const rdf_reject reject = {&diag, parser.fault.line, parser.fault.column, parser.fault.text};

@@ -162,3 +162,8 @@ const ntriples_options *rdf_reader_parser_options(const rdf_reader *reader) {
 void rdf_reader_progress(rdf_reader *reader, uint64_t *out_read, uint64_t *out_size) {
     byte_source_progress(reader->source, out_read, out_size);
 }
+
+rdf_place rdf_reader_find_term(const rdf_reader *reader, const ntriples_statement *statement, uint32_t term) {
+    return reader->turtle != NULL ? rdf_turtle_find_term(reader->turtle, term)
+                                  : rdf_chunk_find_term(reader->chunk, statement, term);
+}

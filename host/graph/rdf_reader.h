@@ -23,8 +23,9 @@
  * Threading: rdf_reader_next_chunk may be called by several threads at once; the rest by one thread at a time.
  * Memory:    bounded whatever the input: 1 MiB, the rest of one chunk, the decoder's window (zstd: at most 128 MiB), and
  *            for Turtle and TriG the prefixes and the longest term, of which libserd gets at most RDF_LONGEST_TOKEN bytes.
- * Errors:    the message names the input, the line and the column (for a fault of Turtle's or TriG's syntax: the column
- *            at which libserd noticed it; for a term of theirs only the line).
+ * Errors:    the message names the input, the line and the column. Columns count characters from 1, not bytes. The place is
+ *            that of the character in N-Triples and N-Quads; in Turtle and TriG where the term (or its language tag or
+ *            datatype) begins, and for a fault of their syntax where libserd noticed it.
  */
 #ifndef HOST_GRAPH_RDF_READER_H
 #define HOST_GRAPH_RDF_READER_H
@@ -93,16 +94,27 @@ const ntriples_options *rdf_reader_parser_options(const rdf_reader *reader);
  * [any-thread] */
 fmt_status rdf_refuse_long_line(const rdf_chunk *chunk, fmt_diag *diag);
 
+typedef struct rdf_place {
+    uint64_t line, column; /* from 1; column 0: not known */
+} rdf_place;
+
+/* Where term NTRIPLES_SUBJECT ... NTRIPLES_GRAPH begins of a statement that was parsed out of this chunk, which is still there.
+ * Reads the line again: for messages. Column 0 without memory. [any-thread] */
+rdf_place rdf_chunk_find_term(const rdf_chunk *chunk, const ntriples_statement *statement, uint32_t term);
+
 /* ---------------------------------------------------------------- statements: every format */
 
 /* Takes one statement, whose terms are valid for the call. A negative status ends the reading and is handed on. */
 typedef qn_status rdf_statement_fn(void *ctx, const ntriples_statement *statement, error_context *err);
 
+/* While a statement is being taken: where its term NTRIPLES_SUBJECT ... NTRIPLES_GRAPH begins. */
+rdf_place rdf_reader_find_term(const rdf_reader *reader, const ntriples_statement *statement, uint32_t term);
+
 /* What was refused: the diagnosis, its place, and for N-Triples and N-Quads the raw line (otherwise size 0). A negative
  * status ends the reading and is handed on. */
 typedef struct rdf_reject {
     const fmt_diag *diag;
-    uint64_t line, column; /* from 1; column 0: only the line is known */
+    uint64_t line, column; /* from 1 */
     fmt_str text;
 } rdf_reject;
 typedef qn_status rdf_reject_fn(void *ctx, const rdf_reject *reject, error_context *err);

@@ -26,6 +26,8 @@ typedef struct turtle {
     qn_status status;          /* QN_OK, or what ended the reading */
     bool is_chosen;            /* a prefix for generated labels has been chosen: */
     uint32_t prefix;
+    bool is_opened;            /* the object of the statement in work is a bracket that has just been opened */
+    bool is_part;              /* what is at fault is the literal's language tag or datatype */
     bool is_refused;           /* libserd has said something: */
     char words[WORDS_SIZE];
     text_buffer base;          /* absolute; size 0: none */
@@ -50,25 +52,35 @@ static void describe(const turtle *t, turtle_rule rule, fmt_diag *out, const cha
     snprintf(out->text, sizeof out->text, "%s: %s.", finding, turtle_rules[rule].sentence);
 }
 
+static turtle_place feed_place(const turtle *t) {
+    return (turtle_place){t->feed.line, t->feed.column, t->feed.offset};
+}
+
+static turtle_place term_place(const turtle *t, uint32_t term) {
+    return turtle_places_find(&t->feed.places, term, t->is_opened);
+}
+
+rdf_place rdf_turtle_find_term(const turtle *t, uint32_t term) {
+    const turtle_place place = term_place(t, term);
+    return (rdf_place){place.line, place.column};
+}
+
 /* Puts the place in the input before the words of a diagnosis; those of a term begin with a place inside the term. */
-static void put_place(const turtle *t, fmt_diag *diag, bool has_column) {
-    char words[FMT_TEXT_SIZE], place[80];
+static void put_place(fmt_diag *diag, turtle_place place) {
+    char words[FMT_TEXT_SIZE], text[80];
     const char *inner = strncmp(diag->text, "line 1, column ", 15) == 0 ? strstr(diag->text, ": ") : NULL;
     snprintf(words, sizeof words, "%s", inner == NULL ? diag->text : inner + 2);
-    diag->offset = t->feed.offset;
-    diag->index = t->feed.line;
-    if (has_column) {
-        snprintf(place, sizeof place, "line %" PRIu64 ", column %" PRIu64, t->feed.line, t->feed.column);
-    } else {
-        snprintf(place, sizeof place, "line %" PRIu64, t->feed.line);
-    }
-    snprintf(diag->text, sizeof diag->text, "%s: %.*s", place, (int)(sizeof diag->text - sizeof place - 3), words);
+    diag->offset = place.offset;
+    diag->index = place.line;
+    snprintf(text, sizeof text, "line %" PRIu64 ", column %" PRIu64, place.line, place.column);
+    snprintf(diag->text, sizeof diag->text, "%s: %.*s", text, (int)(sizeof diag->text - sizeof text - 3), words);
 }
 
 /* A term of a statement is at fault: the statement is refused, and reading goes on when the caller wants it. */
-static SerdStatus refuse_statement(turtle *t, fmt_status fault, fmt_diag *diag) {
-    put_place(t, diag, false);
-    const rdf_reject reject = {diag, t->feed.line, 0, {NULL, 0}};
+static SerdStatus refuse_statement(turtle *t, fmt_status fault, uint32_t term, fmt_diag *diag) {
+    const turtle_place place = t->is_part ? t->feed.places.part : term_place(t, term);
+    put_place(diag, place);
+    const rdf_reject reject = {diag, place.line, place.column, {NULL, 0}};
     t->status = t->reject == NULL ? error_from_diag(t->err, fault, diag, rdf_reader_name(t->reader))
                                   : t->reject(t->ctx, &reject, t->err);
     return t->status < 0 ? SERD_ERR_INTERNAL : SERD_SUCCESS;
@@ -155,6 +167,11 @@ static bool is_there(const SerdNode *node) {
     return node != NULL && node->buf != NULL && node->type != SERD_NOTHING;
 }
 
+/* Which rules say nothing about a language tag or a datatype. */
+static bool is_about_text(const fmt_diag *diag) {
+    return strcmp(diag->rule, "utf-8") == 0 || strcmp(diag->rule, "term-too-long") == 0;
+}
+
 static fmt_status make_object(turtle *t, const SerdNode *node, const SerdNode *datatype, const SerdNode *language, char *room,
                               ntriples_term *out, fmt_diag *diag) {
     fmt_str tag = {NULL, 0}, type = {NULL, 0};
@@ -166,44 +183,57 @@ static fmt_status make_object(turtle *t, const SerdNode *node, const SerdNode *d
     } else if (is_there(datatype)) {
         const fmt_status status = whole_iri(t, datatype, &type, diag);
         if (status != FMT_OK) {
+            t->is_part = true;
             return status;
         }
     }
-    return ntriples_make_literal(node_str(node), tag, type, room, out, diag);
+    const fmt_status status = ntriples_make_literal(node_str(node), tag, type, room, out, diag);
+    t->is_part = status != FMT_OK && (tag.size > 0 || type.size > 0) && !is_about_text(diag);
+    return status;
 }
 
 /* ---------------------------------------------------------------- events of libserd */
+
+typedef struct event {
+    const SerdNode *nodes[4]; /* by position */
+    const SerdNode *datatype, *language;
+} event;
+
+/* The terms of a statement; *out_term: the one that is at fault. */
+static fmt_status make_terms(turtle *t, const event *e, uint32_t *out_term, fmt_diag *diag) {
+    ntriples_statement *s = &t->statement;
+    fmt_status fault = FMT_OK;
+    s->n_terms = is_there(e->nodes[NTRIPLES_GRAPH]) ? 4 : 3;
+    for (uint32_t i = 0; fault == FMT_OK && i < s->n_terms; i++) {
+        char *room = t->scratch + (size_t)i * NTRIPLES_TERM_ROOM;
+        *out_term = i;
+        fault = i == NTRIPLES_OBJECT ? make_object(t, e->nodes[i], e->datatype, e->language, room, &s->terms[i], diag)
+                                     : make_resource(t, e->nodes[i], room, &s->terms[i], diag);
+    }
+    return fault;
+}
 
 static SerdStatus take_statement(void *handle, SerdStatementFlags flags, const SerdNode *graph, const SerdNode *subject,
                                  const SerdNode *predicate, const SerdNode *object, const SerdNode *datatype,
                                  const SerdNode *language) {
     turtle *t = handle;
-    ntriples_statement *s = &t->statement;
-    char *room = t->scratch;
+    const event e = {{subject, predicate, object, graph}, datatype, language};
+    uint32_t term = NTRIPLES_SUBJECT;
     fmt_diag diag;
-    (void)flags;
     memset(&diag, 0, sizeof diag);
-    s->n_terms = is_there(graph) ? 4 : 3;
-    fmt_status fault = make_resource(t, subject, room, &s->terms[NTRIPLES_SUBJECT], &diag);
-    if (fault == FMT_OK) {
-        fault = make_resource(t, predicate, room + NTRIPLES_TERM_ROOM, &s->terms[NTRIPLES_PREDICATE], &diag);
-    }
-    if (fault == FMT_OK) {
-        fault = make_object(t, object, datatype, language, room + 2 * NTRIPLES_TERM_ROOM, &s->terms[NTRIPLES_OBJECT], &diag);
-    }
-    if (fault == FMT_OK && s->n_terms == 4) {
-        fault = make_resource(t, graph, room + 3 * NTRIPLES_TERM_ROOM, &s->terms[NTRIPLES_GRAPH], &diag);
-    }
+    t->is_opened = (flags & (SERD_ANON_O_BEGIN | SERD_EMPTY_O | SERD_LIST_O_BEGIN)) != 0;
+    t->is_part = false;
+    const fmt_status fault = make_terms(t, &e, &term, &diag);
     if (fault == FMT_NO_SPACE) {
         t->status = FAIL(t->err, QN_NO_HOST_MEM, "%s: no memory for a term", rdf_reader_name(t->reader));
         return SERD_ERR_INTERNAL;
     }
     if (fault != FMT_OK) {
-        return refuse_statement(t, fault, &diag);
+        return refuse_statement(t, fault, term, &diag);
     }
-    s->line = t->feed.line;
-    s->offset = t->feed.offset;
-    t->status = t->take(t->ctx, s, t->err);
+    t->statement.line = t->feed.line;
+    t->statement.offset = t->feed.offset;
+    t->status = t->take(t->ctx, &t->statement, t->err);
     return t->status < 0 ? SERD_ERR_INTERNAL : SERD_SUCCESS;
 }
 
@@ -212,7 +242,7 @@ static SerdStatus refuse_directive(turtle *t, fmt_status fault, fmt_diag *diag) 
     if (fault == FMT_NO_SPACE) {
         t->status = FAIL(t->err, QN_NO_HOST_MEM, "%s: no memory for an IRI", rdf_reader_name(t->reader));
     } else {
-        put_place(t, diag, false);
+        put_place(diag, t->feed.places.last);
         t->status = error_from_diag(t->err, fault, diag, rdf_reader_name(t->reader));
     }
     return SERD_ERR_INTERNAL;
@@ -326,8 +356,8 @@ static qn_status settle(turtle *t, SerdStatus serd) {
     } else {
         return QN_OK;
     }
-    put_place(t, &diag, true);
-    const fmt_status fault = rule == TURTLE_TRIPLE_TERM ? FMT_UNSUPPORTED
+    put_place(&diag, feed_place(t));
+    const fmt_status fault = rule == TURTLE_TRIPLE_TERM || rule == TURTLE_VERSION ? FMT_UNSUPPORTED
                              : rule == TURTLE_TOKEN || rule == TURTLE_NESTING ? FMT_LIMIT : FMT_BAD_FILE;
     return error_from_diag(t->err, fault, &diag, rdf_reader_name(t->reader));
 }
@@ -366,10 +396,12 @@ qn_status rdf_read_turtle(rdf_reader *reader, rdf_statement_fn *take, void *ctx,
     t->reject = reject;
     t->ctx = ctx;
     t->err = err;
+    reader->turtle = t;
     qn_status status = find_labels(t);
     if (status == QN_OK) {
         status = read_all(t);
     }
+    reader->turtle = NULL;
     free(t);
     return status;
 }

@@ -4,12 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/model_helper.h"
+
 qn_status reject_list_open(reject_list *list, const char *path, bool is_forced, error_context *err) {
     fmt_diag diag;
-    *list = (reject_list){.next_serial = 0};
-    const fmt_status status = atomic_file_create(&list->file, path, is_forced, 0, &diag);
+    *list = (reject_list){.file = {.fd = -1}};
     pthread_mutex_init(&list->lock, NULL);
     pthread_cond_init(&list->turn, NULL);
+    if (is_forced && model_helper_refuse(path, err) != QN_OK) {
+        return QN_BAD_INPUT;
+    }
+    const fmt_status status = atomic_file_create(&list->file, path, is_forced, 0, &diag);
     return error_from_diag(err, status, &diag, path);
 }
 

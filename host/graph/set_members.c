@@ -43,6 +43,12 @@ static bool read_number(fmt_str name, const char *stem, uint64_t stem_size, uint
     return digits >= 5 && name.size - digits == 4 && memcmp(name.data + digits, ".q42", 4) == 0;
 }
 
+bool set_member_number(const char *root, fmt_str name, uint32_t *out_number) {
+    const char *slash = strrchr(root, '/');
+    const int folder_size = slash != NULL ? (int)(slash - root) + 1 : 0;
+    return read_number(name, root + folder_size, (uint64_t)(set_stem_size(root) - folder_size), out_number);
+}
+
 static bool add_path(set_members *members, const char *root, int folder_size, fmt_str name) {
     if (members->n == members->room) {
         const uint32_t room = members->room == 0 ? 16 : 2 * members->room;
@@ -66,12 +72,11 @@ static bool add_path(set_members *members, const char *root, int folder_size, fm
 static bool add_members(set_members *members, const char *root, const q42_manifest *manifest) {
     const char *slash = strrchr(root, '/');
     const int folder_size = slash != NULL ? (int)(slash - root) + 1 : 0;
-    const uint64_t stem_size = (uint64_t)(set_stem_size(root) - folder_size);
     q42_manifest_walk walk = {0};
     q42_segment record;
     uint32_t number;
     while (q42_manifest_next(manifest, &walk, &record)) {
-        if (read_number(record.locator, root + folder_size, stem_size, &number)) {
+        if (set_member_number(root, record.locator, &number)) {
             members->next_number = number >= members->next_number ? number + 1 : members->next_number;
             if (!add_path(members, root, folder_size, record.locator)) {
                 return false;
@@ -79,6 +84,19 @@ static bool add_members(set_members *members, const char *root, const q42_manife
         }
     }
     return true;
+}
+
+bool set_members_is_volume(const char *root) {
+    error_context ignored = {0};
+    mapped_file file;
+    q42_volume volume;
+    fmt_diag diag;
+    if (mapped_file_open(root, &file, &ignored) != QN_OK) {
+        return false;
+    }
+    const bool is_volume = q42_open(file.span, FMT_MODE_DEFAULT, &volume, NULL, NULL, &diag) == FMT_OK;
+    mapped_file_close(&file);
+    return is_volume;
 }
 
 bool set_members_read(const char *root, set_members *out_members) {

@@ -235,24 +235,25 @@ qn_status term_run_write(const term_table *table, spill_file *into, sorted_run *
     return status;
 }
 
-static qn_status copy_merged(term_merge *merge, spill_file *into, error_context *err) {
-    lexicon_entry entry;
+static qn_status copy_merged(term_merge *merge, spill_file *into, uint64_t *out_key, error_context *err) {
+    lexicon_entry entry = {0};
     term_run_writer w;
     qn_status status = begin_run(&w, into, err);
     while (status == QN_OK && (status = term_merge_next(merge, &entry, err)) == QN_OK) {
         status = put(&w, &entry, err);
     }
+    *out_key = entry.key;
     status = status == QN_NOT_FOUND ? flush(&w, err) : status;
     free(w.buffer);
     return status;
 }
 
-qn_status term_merge_reduce(run_list *list, uint32_t n, spill_file *into, error_context *err) {
+qn_status term_merge_reduce(run_list *list, uint32_t n, spill_file *into, uint64_t *out_key, error_context *err) {
     term_merge *merge = NULL;
     sorted_run run = {.file = into, .offset = into->end};
     qn_status status = term_merge_create(list->items, n, &merge, err);
     if (status == QN_OK) {
-        status = copy_merged(merge, into, err);
+        status = copy_merged(merge, into, out_key, err);
     }
     term_merge_destroy(merge);
     if (status != QN_OK) {

@@ -19,8 +19,9 @@ qn_status term_merge_create(const sorted_run *runs, uint32_t n_runs, term_merge 
 qn_status term_merge_next(term_merge *merge, lexicon_entry *out_entry, error_context *err);
 void term_merge_destroy(term_merge *merge); /* null is legal */
 
-/* Merges the first `n` runs of the list into one at the end of `into` and puts it behind the others. */
-qn_status term_merge_reduce(run_list *list, uint32_t n, spill_file *into, error_context *err);
+/* Merges the first `n` runs of the list into one at the end of `into` and puts it behind the others. *out_key: the key that was merged
+ * last, which after QN_BAD_INPUT has two texts. */
+qn_status term_merge_reduce(run_list *list, uint32_t n, spill_file *into, uint64_t *out_key, error_context *err);
 
 /* Writes a sorted table as a run. */
 qn_status term_run_write(const term_table *table, spill_file *into, sorted_run *out_run, error_context *err);

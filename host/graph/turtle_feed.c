@@ -24,7 +24,8 @@ enum {
 };
 
 void turtle_feed_start(turtle_feed *feed, byte_source *source, bool has_graphs, error_context *err) {
-    memset(feed, 0, offsetof(turtle_feed, raw));
+    memset(feed, 0, offsetof(turtle_feed, places));
+    turtle_places_start(&feed->places);
     feed->source = source;
     feed->has_graphs = has_graphs;
     feed->err = err;
@@ -69,9 +70,19 @@ static uint8_t look(const turtle_feed *feed, size_t ahead) {
     return feed->end - feed->at > ahead ? feed->raw[feed->at + ahead] : 0;
 }
 
+static bool is_new_line(const turtle_feed *feed, uint8_t byte) {
+    return feed->last == '\n' || (feed->last == '\r' && byte != '\n');
+}
+
+/* Of a byte that is about to be given and begins a character. */
+static turtle_place next_place(const turtle_feed *feed, uint8_t byte) {
+    const bool is_new = is_new_line(feed, byte);
+    return (turtle_place){feed->line + is_new, is_new ? 1 : feed->column + 1, feed->next_offset};
+}
+
 /* Line and column of a byte that is about to be given. */
 static void count_place(turtle_feed *feed, uint8_t byte) {
-    if (feed->last == '\n' || (feed->last == '\r' && byte != '\n')) {
+    if (is_new_line(feed, byte)) {
         feed->line++;
         feed->column = 0;
     }
@@ -141,6 +152,8 @@ static void end_label(turtle_feed *feed) {
 }
 
 static void end_token(turtle_feed *feed) {
+    const bool is_word = feed->state == NAME && !feed->is_label && !feed->has_colon;
+    turtle_places_end_term(&feed->places, is_word ? TURTLE_WORD : feed->state == IRI ? TURTLE_IRI : TURTLE_TERM);
     if (feed->state == NAME && feed->is_label) {
         end_label(feed);
     }
@@ -149,7 +162,7 @@ static void end_token(turtle_feed *feed) {
 
 /* libserd takes graphs in Turtle, too. */
 static void change_depth(turtle_feed *feed, uint8_t c) {
-    if (c == '{' && look(feed, 1) == '|') {
+    if (c == '~' || (c == '{' && look(feed, 1) == '|')) {
         fail(feed, TURTLE_TRIPLE_TERM);
     } else if (c == '{' && !feed->has_graphs) {
         fail(feed, TURTLE_GRAPH);
@@ -164,7 +177,27 @@ static void change_depth(turtle_feed *feed, uint8_t c) {
     }
 }
 
+/* VERSION or @version, and then no part of a name. */
+static bool is_version(const turtle_feed *feed, uint8_t c) {
+    static const char word[] = "version";
+    const size_t begin = c == '@';
+    for (size_t i = 0; i < sizeof word - 1; i++) {
+        const uint8_t letter = look(feed, begin + i);
+        if ((begin == 1 ? letter : letter | 0x20) != (uint8_t)word[i]) {
+            return false;
+        }
+    }
+    const uint8_t next = look(feed, begin + sizeof word - 1);
+    return !is_letter(next) && !is_digit(next) && next < 0x80 && (next == 0 || strchr(":_-.%\\", next) == NULL);
+}
+
 static void step_outside(turtle_feed *feed, uint8_t c) {
+    if (c > ' ' && c != '#') {
+        turtle_places_note(&feed->places, c, next_place(feed, c));
+    }
+    if ((c == 'v' || c == 'V' || c == '@') && turtle_places_is_start(&feed->places) && is_version(feed, c)) {
+        fail(feed, TURTLE_VERSION);
+    }
     if (c == '<') {
         if (look(feed, 1) == '<') {
             fail(feed, TURTLE_TRIPLE_TERM);
@@ -261,7 +294,9 @@ static void step(turtle_feed *feed, uint8_t c) {
         }
         break;
     case IRI:
-        feed->state = c == '>' ? OUTSIDE : IRI;
+        if (c == '>') {
+            end_token(feed);
+        }
         break;
     case COMMENT:
         feed->state = c == '\n' || c == '\r' ? OUTSIDE : COMMENT;
@@ -313,6 +348,9 @@ static bool is_plain(const turtle_feed *feed, uint8_t c) {
 int turtle_feed_next(turtle_feed *feed) {
     if (*feed->inserted != '\0') {
         return *feed->inserted++;
+    }
+    if (feed->places.noted != 0) {
+        turtle_places_settle(&feed->places);
     }
     if (feed->at < feed->checked && is_plain(feed, feed->raw[feed->at]) && feed->token < RDF_LONGEST_TOKEN &&
         feed->end - feed->at >= LOOK_AHEAD && feed->fault == TURTLE_N_RULES) {

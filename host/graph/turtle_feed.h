@@ -8,10 +8,10 @@
  *   - puts a space before a full stop that ends a number, a name or a label, which libserd would otherwise take into the
  *     label, or lose the number's datatype over,
  *   - writes a NUL in a string as the escape \u0000, since libserd takes a NUL for the end,
- *   - knows line, column and byte of what was read last, since libserd tells no place with a statement.
+ *   - knows line, column and byte of what was read last, and where the terms of the statement began (turtle_places.h).
  *
  * Threading: one thread at a time.
- * Memory:    64 KiB inside the struct; borrows the source.
+ * Memory:    160 KiB inside the struct; borrows the source.
  */
 #ifndef HOST_GRAPH_TURTLE_FEED_H
 #define HOST_GRAPH_TURTLE_FEED_H
@@ -19,11 +19,11 @@
 #include <stdint.h>
 
 #include "graph/byte_source.h"
+#include "graph/turtle_places.h"
 #include "graph/turtle_rules.h"
 
 #define TURTLE_FEED_END (-1)
 #define TURTLE_FEED_SIZE ((size_t)64 << 10)
-#define TURTLE_MAX_DEPTH 1024u
 #define TURTLE_LABEL_START 20u
 
 typedef struct turtle_feed {
@@ -42,6 +42,7 @@ typedef struct turtle_feed {
     const char *inserted;      /* what is given out before the next byte; "" nothing */
     size_t label_size;
     char label[TURTLE_LABEL_START];
+    turtle_places places;      /* from here on not zeroed */
     uint8_t raw[TURTLE_FEED_SIZE];
 } turtle_feed;
 

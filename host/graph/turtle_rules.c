@@ -13,4 +13,5 @@ const fmt_rule turtle_rules[TURTLE_N_RULES] = {
     {"prefix", "Turtle 2.4", "every prefix must be declared before it is used"},
     {"iri-relative", "Turtle 2.4", "a relative IRI needs a base: an @base line, or a base given with the input"},
     {"graph", "TriG 2.2", "graphs belong to TriG; read the file as TriG"},
+    {"rdf12-version", "RDF 1.2", "version directives of RDF 1.2 are not supported yet; without it the file may be read"},
 };

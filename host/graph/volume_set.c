@@ -5,7 +5,7 @@
  *     STEM.segment-NNNNN.q42    quins, ascending over all segments, each file with a DAG of its own
  *     STEM.q42                  the root: manifest, and the mark of the terms' form
  *
- * All files are written without names. They get them when the last is complete, the root at the very end. NNNNN begins at 0; where a
+ * All files are written and synced before the first gets its name, in the order that set_leftovers.h tells. NNNNN begins at 0; where a
  * set is replaced, behind its numbers, so that the old set is whole until the moment when the new root takes its place. Numbers of
  * files that are there already are stepped over.
  */
@@ -99,14 +99,18 @@ static void close_current(set_writer *s) {
 static qn_status write_member(set_writer *s, set_member *member, const char *path, bool is_shard, error_context *err) {
     q42_write_report report;
     fmt_diag diag;
-    const fmt_status created = atomic_file_create(&member->file, path, s->w->options.is_forced, 0, &diag);
+    const fmt_status created = atomic_file_create(&member->file, path, false, 0, &diag);
     if (created != FMT_OK) {
         return error_from_diag(err, created, &diag, path);
     }
-    const qn_status status = volume_file_finish(&s->current, &member->file, &report, member->record.digest, err);
+    qn_status status = volume_file_finish(&s->current, &member->file, &report, member->record.digest, err);
+    if (status == QN_OK) {
+        status = error_from_diag(err, atomic_file_sync(&member->file, &diag), &diag, path);
+    }
     if (status != QN_OK) {
         return status;
     }
+    member->file.is_lazy = true;
     member->record.bytes = report.bytes;
     member->record.n_quins = report.n_quins;
     member->record.first = is_shard ? report.first_key : report.first_object;
@@ -279,13 +283,26 @@ static qn_status commit_members(set_member **members, uint32_t n, error_context 
     return QN_OK;
 }
 
+static qn_status stage_root(atomic_file *root, error_context *err) {
+    fmt_diag diag;
+    fmt_status status = atomic_file_sync(root, &diag);
+    status = status == FMT_OK ? atomic_file_stage(root, &diag) : status;
+    return error_from_diag(err, status, &diag, root->path);
+}
+
+/* Whoever is killed here leaves a list of what has to go. */
 static qn_status commit_all(set_writer *s, error_context *err) {
     fmt_diag diag;
-    qn_status status = commit_members(s->shards, s->n_shards, err);
+    atomic_file *root = &s->w->target;
+    volume_writer_set_aside(s->w);
+    qn_status status = stage_root(root, err);
+    status = status == QN_OK ? commit_members(s->shards, s->n_shards, err) : status;
     status = status == QN_OK ? commit_members(s->segments, s->n_segments, err) : status;
-    return status == QN_OK
-               ? error_from_diag(err, atomic_file_commit(&s->w->target, &diag), &diag, s->w->target.path)
-               : status;
+    if (status != QN_OK) {
+        return status;
+    }
+    atomic_file_sync_folder(root->path);
+    return error_from_diag(err, atomic_file_commit(root, &diag), &diag, root->path);
 }
 
 /* After a failure no member stays. */

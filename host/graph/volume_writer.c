@@ -56,6 +56,7 @@ static qn_status create(volume_writer *w, const char *path, error_context *err) 
     if (w->options.is_forced && !set_members_read(w->target.path, &w->replaced)) {
         return FAIL(err, QN_NO_HOST_MEM, "%s: no memory for the list of its members", path);
     }
+    set_leftovers_remove(w->target.path);
     if (w->options.segment_bytes != 0) {
         set_members_step_over(w->target.path, &w->replaced);
     }
@@ -80,7 +81,7 @@ qn_status volume_writer_create(const char *path, const volume_writer_options *op
     w->n_lanes = team_size(workers);
     w->reserve = choose_reserve(options->memory);
     w->target.fd = -1;
-    w->quin_spill.fd = w->term_spill.fd = -1;
+    w->quin_spill.fd = w->term_spill.fd = w->aside.fd = -1;
     const qn_status status = create(w, path, err);
     if (status != QN_OK) {
         volume_writer_destroy(w);
@@ -103,8 +104,14 @@ void volume_writer_destroy(volume_writer *w) {
     spill_file_close(&w->quin_spill);
     spill_file_close(&w->term_spill);
     atomic_file_abort(&w->target);
+    set_aside_end(&w->aside);
     set_members_free(&w->replaced);
     free(w);
+}
+
+bool volume_writer_collision(const volume_writer *w, uint64_t *out_key) {
+    *out_key = w->collision;
+    return w->has_collision;
 }
 
 volume_lane *volume_writer_lane(volume_writer *w, uint32_t worker) {
@@ -150,7 +157,8 @@ static qn_status reduce_runs(volume_writer *w, error_context *err) {
     }
     while (w->term_runs.n > FAN_IN && status == QN_OK) {
         const uint32_t beyond = w->term_runs.n - FAN_IN + 1, n = beyond < FAN_IN ? beyond : FAN_IN;
-        status = term_merge_reduce(&w->term_runs, n, &w->term_spill, err);
+        status = term_merge_reduce(&w->term_runs, n, &w->term_spill, &w->collision, err);
+        w->has_collision = status == QN_BAD_INPUT;
     }
     return status;
 }
@@ -181,16 +189,23 @@ static q42_term as_term(const lexicon_entry *entry) {
     return term;
 }
 
+static qn_status next_term(volume_writer *w, term_merge *merge, lexicon_entry *out_entry, error_context *err) {
+    const qn_status status = term_merge_next(merge, out_entry, err);
+    w->has_collision = status == QN_BAD_INPUT;
+    w->collision = out_entry->key;
+    return status;
+}
+
 qn_status volume_writer_merge_terms(volume_writer *w, term_take_fn *take, void *ctx, bool *out_is_label,
                                     error_context *err) {
     term_merge *merge;
-    lexicon_entry entry;
+    lexicon_entry entry = {0};
     *out_is_label = false;
     qn_status status = term_merge_create(w->term_runs.items, w->term_runs.n, &merge, err);
     if (status != QN_OK) {
         return status;
     }
-    while ((status = term_merge_next(merge, &entry, err)) == QN_OK) {
+    while ((status = next_term(w, merge, &entry, err)) == QN_OK) {
         const q42_term term = as_term(&entry);
         if (entry.kind == TERM_PROBE) {
             *out_is_label = true;
@@ -262,6 +277,12 @@ static qn_status fill_file(volume_writer *w, volume_file *file, error_context *e
     return status;
 }
 
+void volume_writer_set_aside(volume_writer *w) {
+    if (w->replaced.n > 0) {
+        set_aside_begin(w->target.path, &w->aside);
+    }
+}
+
 static qn_status write_file(volume_writer *w, error_context *err) {
     const q42_write_options options = volume_writer_file_options(w, w->report.sanctuary_was_needed);
     volume_file file;
@@ -272,6 +293,7 @@ static qn_status write_file(volume_writer *w, error_context *err) {
     if (status != QN_OK) {
         return status;
     }
+    volume_writer_set_aside(w);
     return error_from_diag(err, atomic_file_commit(&w->target, &diag), &diag, w->target.path);
 }
 
@@ -289,6 +311,7 @@ qn_status volume_writer_commit(volume_writer *w, volume_report *out_report, erro
     }
     if (status == QN_OK) {
         set_members_remove(&w->replaced);
+        set_aside_end(&w->aside);
         *out_report = w->report;
     }
     return status;

@@ -5,7 +5,8 @@
  *     finish   merges, drops repetitions, builds full blocks on all workers, writes beside the target and renames
  *
  * The bytes depend on the statements alone: not on their order, on the number of threads, or on the memory. Spill files have no
- * names, or are removed on every way out; a process that is killed leaves the old target or none.
+ * names, or are removed on every way out; a process that is killed leaves the old target or none, and of a set at most members that
+ * the next writer to that target takes away (set_leftovers.h).
  *
  * Threading: each worker of a load has its own volume_lane; lanes run at the same time. The rest: one thread at a time.
  * Memory:    options.memory bounds everything that the writer allocates.
@@ -75,6 +76,8 @@ qn_status volume_lane_add_quin(volume_lane *lane, const q42_quin *quin, error_co
 
 /* Everything added so far becomes the target. After an error nothing is left behind. */
 qn_status volume_writer_commit(volume_writer *writer, volume_report *out_report, error_context *err);
+/* True when the commit failed since two texts have one key, which *out_key receives. */
+bool volume_writer_collision(const volume_writer *writer, uint64_t *out_key);
 /* Ends it, committed or not; null is legal. */
 void volume_writer_destroy(volume_writer *writer);
 

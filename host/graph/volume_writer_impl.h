@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "graph/block_stream.h"
 #include "graph/quin_merge.h"
+#include "graph/set_leftovers.h"
 #include "graph/set_members.h"
 #include "graph/term_merge.h"
 #include "graph/volume_file.h"
@@ -20,9 +21,12 @@ struct volume_writer {
     uint64_t reserve;   /* bytes for everything but the lanes */
     atomic_file target;
     set_members replaced;              /* of a set at the target: removed after the commit */
+    set_aside aside;                   /* its root, while the members are exchanged */
     run_list quin_runs, term_runs;     /* of all lanes, when they are sorted */
     spill_file quin_spill, term_spill; /* of merges on the way */
     uint64_t n_quins;                  /* an upper bound, for progress */
+    bool has_collision; /* two texts have one key: */
+    uint64_t collision;
     volume_report report;
 };
 
@@ -43,6 +47,9 @@ qn_status volume_writer_merge_quins(volume_writer *w, block_take_fn *take, void 
 
 /* Options of the format's writer for one file. */
 q42_write_options volume_writer_file_options(const volume_writer *w, bool is_sanctuary);
+
+/* Just before the target is committed: keeps a list of the members that are replaced. */
+void volume_writer_set_aside(volume_writer *w);
 
 /* Writes a set: shards, segments, and the root into w->target, which is committed last. */
 qn_status volume_set_write(volume_writer *w, error_context *err);

@@ -46,49 +46,60 @@ static qn_status check_isa(const qn_machine *machine, uint32_t isa, qn_error *er
     return QN_OK;
 }
 
-static qn_status start(const qn_host *host, const qn_option *options, uint32_t n_options, qn_plugin_state **out, qn_error *err) {
+static qn_status start(const qn_host *theirs, const qn_option *options, uint32_t n_options, qn_plugin_state **out, qn_error *err) {
     uint32_t isa = CPU_ISA_AUTO;
-    if (host == NULL || out == NULL || host->machine == NULL || (options == NULL && n_options > 0)) {
-        return qn_fail(err, QN_BAD_ARG, "start: a null argument");
+    qn_host host;
+    qn_status status = qn_copy_in(&host, sizeof host, QN_LEAST_qn_host, theirs);
+    if (status != QN_OK || out == NULL || host.machine == NULL || (options == NULL && n_options > 0)) {
+        return qn_fail(err, status == QN_OK ? QN_BAD_ARG : status, "start: a null argument, or a host table that is too short or too new");
     }
-    qn_status status = read_options(options, n_options, &isa, err);
-    status = status != QN_OK ? status : check_isa(host->machine, isa, err);
+    status = read_options(options, n_options, &isa, err);
+    status = status != QN_OK ? status : check_isa(host.machine, isa, err);
     if (status != QN_OK) {
         return status;
     }
-    qn_plugin_state *const plugin = host->mem_alloc(host->ctx, QN_MEM_OTHER, sizeof *plugin, 64);
+    qn_plugin_state *const plugin = host.mem_alloc(host.ctx, QN_MEM_OTHER, sizeof *plugin, 64);
     if (plugin == NULL) {
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for the plugin's state");
     }
-    plugin->host = host;
+    plugin->own_host = host;
+    plugin->host = &plugin->own_host;
     plugin->isa = isa;
-    plugin->features = host->machine->cpu_features[0];
+    plugin->features = host.machine->cpu_features[0];
     *out = plugin;
     return QN_OK;
 }
 
 static void stop(qn_plugin_state *plugin) {
-    if (plugin != NULL) {
-        plugin->host->mem_free(plugin->host->ctx, plugin);
+    if (plugin == NULL) {
+        return;
     }
+    const qn_host host = plugin->own_host;
+    if (plugin->n_devices > 0) {
+        host.log(host.ctx, QN_LOG_ERROR, "cpu: stop while a device is open: its memory is kept");
+        return;
+    }
+    host.mem_free(host.ctx, plugin);
 }
 
 static qn_status list_devices(qn_plugin_state *plugin, qn_device_info *infos, uint64_t stride, uint32_t room, uint32_t *count,
                               qn_error *err) {
-    (void)stride;
-    if (plugin == NULL || count == NULL || (infos == NULL && room > 0)) {
+    if (plugin == NULL || count == NULL) {
         return qn_fail(err, QN_BAD_ARG, "devices: a null argument");
     }
     *count = 1;
     if (room == 0) {
         return QN_OK;
     }
-    qn_device_info info = {.size = infos->size, .device_class = QN_DEVICE_CPU,
+    qn_device_info info = {.device_class = QN_DEVICE_CPU,
                            .flags = QN_DEVICE_HOST_MEMORY | QN_DEVICE_DETERMINISTIC,
                            .numeric = QN_NUMERIC_F32ACC | QN_NUMERIC_ACT8, .id = "cpu", .cell_block = 1};
     snprintf(info.name, sizeof info.name, "CPU, %u workers", plugin->host->machine->n_workers);
     snprintf(info.driver, sizeof info.driver, "cpu %s: %s", CPU_VERSION, cpu_ops_isa_text(plugin->features, plugin->isa));
-    memcpy(infos, &info, infos->size < sizeof info ? infos->size : sizeof info);
+    if (infos == NULL || stride < infos->size || qn_copy_out(infos, QN_LEAST_qn_device_info, &info, sizeof info) != QN_OK) {
+        return qn_fail(err, QN_BAD_ARG, "devices: infos %llu bytes apart; %u are needed", (unsigned long long)stride,
+                       QN_LEAST_qn_device_info);
+    }
     return QN_OK;
 }
 
@@ -109,6 +120,7 @@ static qn_status open_device(qn_plugin_state *plugin, const char *device_id, con
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a device");
     }
     device->plugin = plugin;
+    plugin->n_devices++;
     cpu_ops_init(&device->ops, plugin->features, plugin->isa);
     snprintf(device->isa_text, sizeof device->isa_text, "%s", cpu_ops_isa_text(plugin->features, plugin->isa));
     *out = device;
@@ -116,9 +128,16 @@ static qn_status open_device(qn_plugin_state *plugin, const char *device_id, con
 }
 
 static void close_device(qn_device *device) {
-    if (device != NULL) {
-        device->plugin->host->mem_free(device->plugin->host->ctx, device);
+    if (device == NULL) {
+        return;
     }
+    const qn_host *const host = device->plugin->host;
+    if (device->n_programs > 0) {
+        host->log(host->ctx, QN_LOG_ERROR, "cpu: close while a program is there: its memory is kept");
+        return;
+    }
+    device->plugin->n_devices--;
+    host->mem_free(host->ctx, device);
 }
 
 static const qn_plugin table = {
@@ -138,13 +157,9 @@ QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_quer
 
 QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out) {
     qn_query_in own;
-    const qn_status status = qn_copy_in(&own, sizeof own, sizeof own, in);
-    if (status != QN_OK || out == NULL || out->size < sizeof *out) {
-        return status == QN_OK ? QN_BAD_ARG : status;
-    }
-    const qn_query_out answer = {.size = out->size, .minor = QN_ABI_MINOR, .name = "cpu", .version = CPU_VERSION,
+    const qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_query_in, in);
+    const qn_query_out answer = {.minor = QN_ABI_MINOR, .name = "cpu", .version = CPU_VERSION,
                                  .build_id = CPU_VERSION, .licence = "Apache-2.0", .plugin = &table, .options = option_table,
                                  .n_options = 1, .option_stride = sizeof option_table[0]};
-    memcpy(out, &answer, out->size < sizeof answer ? out->size : sizeof answer);
-    return QN_OK;
+    return status == QN_OK ? qn_copy_out(out, QN_LEAST_qn_query_out, &answer, sizeof answer) : status;
 }

@@ -49,7 +49,7 @@ static uint32_t choose_numeric(const qn_compile_options *options) {
 }
 
 static qn_status copy_options(const qn_compile_options *theirs, qn_compile_options *out, qn_error *err) {
-    const qn_status status = qn_copy_in(out, sizeof *out, sizeof *out, theirs);
+    const qn_status status = qn_copy_in(out, sizeof *out, QN_LEAST_qn_compile_options, theirs);
     if (status != QN_OK) {
         return qn_fail(err, status, "compile options of a size that this plugin does not know");
     }
@@ -228,6 +228,7 @@ qn_status cpu_compile(qn_device *device, const qn_program *program, const qn_lim
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a program");
     }
     prog->device = device;
+    device->n_programs++;
     prog->host = host;
     prog->limits = own_limits;
     prog->numeric = choose_numeric(&options);
@@ -247,6 +248,11 @@ void cpu_prog_free(qn_prog *prog) {
         return;
     }
     const qn_host *const host = prog->host;
+    if (prog->n_sessions > 0) {
+        host->log(host->ctx, QN_LOG_ERROR, "cpu: prog_free while a session is there: its memory is kept");
+        return;
+    }
+    prog->device->n_programs--;
     for (uint32_t i = 0; i < prog->n_ropes; i++) {
         host->mem_free(host->ctx, prog->ropes[i].frequency);
     }
@@ -268,33 +274,29 @@ void cpu_prog_free(qn_prog *prog) {
 qn_status cpu_plan_memory(qn_device *device, const qn_program *program, const qn_limits *limits,
                           const qn_compile_options *options, qn_memory_plan *out, qn_error *err) {
     qn_prog *prog = NULL;
-    if (out == NULL || out->size < sizeof *out) {
-        return qn_fail(err, QN_BAD_ARG, "plan: the out struct is null or too small");
-    }
-    const qn_status status = cpu_compile(device, program, limits, options, &prog, err);
+    qn_memory_plan plan = {0};
+    qn_status status = cpu_compile(device, program, limits, options, &prog, err);
     if (status != QN_OK) {
         return status;
     }
-    const uint32_t size = out->size;
-    memset(out, 0, sizeof *out);
-    out->size = size;
-    out->numeric = prog->numeric;
+    plan.numeric = prog->numeric;
     for (uint32_t i = 0; i < prog->n_buffers; i++) {
         const qn_buffer *const info = qn_program_buffer(prog->program, i);
         if (info->role == QN_ROLE_WEIGHT) {
             const uint64_t packed = cpu_weight_bytes(prog, i);
             const uint64_t rows = qn_buffer_rows(info, 1, 1, 1);
-            out->host_bytes[QN_MEM_WEIGHTS] += packed;
-            out->borrowed_bytes += packed == 0 ? qn_format_bytes(info->format, info->dims[0]) * rows : 0;
+            plan.host_bytes[QN_MEM_WEIGHTS] += packed;
+            plan.borrowed_bytes += packed == 0 ? qn_format_bytes(info->format, info->dims[0]) * rows : 0;
         } else if (info->role == QN_ROLE_STATE) {
-            out->host_bytes[QN_MEM_STATE] += cpu_state_bytes(prog, i);
+            plan.host_bytes[QN_MEM_STATE] += cpu_state_bytes(prog, i);
         }
     }
-    out->host_bytes[QN_MEM_SCRATCH] = cpu_session_bytes(prog);
-    out->host_bytes[QN_MEM_OTHER] = prog->program->total_bytes + prog->n_ops * (sizeof(cpu_op) + 4 * sizeof(cpu_stage)) +
+    plan.host_bytes[QN_MEM_SCRATCH] = cpu_session_bytes(prog);
+    plan.host_bytes[QN_MEM_OTHER] = prog->program->total_bytes + prog->n_ops * (sizeof(cpu_op) + 4 * sizeof(cpu_stage)) +
                                     prog->n_buffers * (sizeof(cpu_weight) + 2 * sizeof(cpu_place));
     cpu_prog_free(prog);
-    return QN_OK;
+    status = qn_copy_out(out, QN_LEAST_qn_memory_plan, &plan, sizeof plan);
+    return status == QN_OK ? QN_OK : qn_fail(err, status, "plan: no place for the result");
 }
 
 /* --- Words ------------------------------------------------------------------------------------------------------------ */

@@ -33,9 +33,9 @@ static qn_status find_symbols(void *library, cu_api *api, qn_error *err) {
 qn_status cuda_api_open(cu_api *api, qn_error *err) {
     void *library = dlopen(CU_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        const char *text = dlerror();
-        return qn_fail(err, QN_UNAVAILABLE, "%s: %s (no NVIDIA driver on this machine or in this container?)", CU_LIBRARY,
-                       text == NULL ? "cannot be opened" : text);
+        const char *text = dlerror(); /* begins with the library's name */
+        return qn_fail(err, QN_UNAVAILABLE, "%s (no NVIDIA driver on this machine or in this container?)",
+                       text == NULL ? CU_LIBRARY ": cannot be opened" : text);
     }
     const qn_status status = find_symbols(library, api, err);
     if (status != QN_OK) {

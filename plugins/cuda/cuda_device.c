@@ -12,6 +12,10 @@ int32_t cuda_capability(const cu_api *api, cu_device device) {
     return cuda_attribute(api, device, CU_CAPABILITY_MAJOR) * 10 + cuda_attribute(api, device, CU_CAPABILITY_MINOR);
 }
 
+int cuda_is_unified(const cu_api *api, cu_device device) {
+    return cuda_attribute(api, device, CU_INTEGRATED) != 0 && cuda_attribute(api, device, CU_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0;
+}
+
 /* --- Context and errors ----------------------------------------------------------------------------------------------- */
 
 qn_status cuda_check(gpu_driver_device *device, cu_result result, const char *call, qn_error *err) {
@@ -83,6 +87,7 @@ static void fill_caps(const gpu_driver_device *device, gpu_caps *caps, uint64_t 
         .max_binding_bytes = UINT32_MAX & ~UINT64_C(3), /* kernels count bytes in 32 bits */
         .memory_align = 512,
         .launch_bytes = CUDA_LAUNCH_BYTES,
+        .recording_bytes = sizeof(gpu_recording),
     };
 }
 
@@ -139,8 +144,7 @@ static qn_status identify(gpu_driver_device *device, uint32_t index, uint64_t *m
     }
     *memory_bytes = bytes;
     device->capability = cuda_capability(api, device->handle);
-    device->is_unified = cuda_attribute(api, device->handle, CU_INTEGRATED) != 0
-                         && cuda_attribute(api, device->handle, CU_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0;
+    device->is_unified = cuda_is_unified(api, device->handle);
     if (device->capability < CUDA_LEAST_CAPABILITY) {
         return qn_fail(err, QN_TOO_OLD, "%s has compute capability %d.%d; %d.%d or newer is needed", device->name,
                        (int)(device->capability / 10), (int)(device->capability % 10), CUDA_LEAST_CAPABILITY / 10,

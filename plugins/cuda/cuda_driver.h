@@ -97,6 +97,8 @@ qn_status cuda_check(gpu_driver_device *device, cu_result result, const char *ca
 /* The value of a device's attribute; 0 when the driver does not know it. */
 int32_t cuda_attribute(const cu_api *api, cu_device device, int32_t attribute);
 int32_t cuda_capability(const cu_api *api, cu_device device);
+/* Can kernels read pages of the host in place, at the speed of the device's own memory? */
+int cuda_is_unified(const cu_api *api, cu_device device);
 
 /* --- cuda_memory.c ---------------------------------------------------------------------------------------------------- */
 

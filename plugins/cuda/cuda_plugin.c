@@ -63,12 +63,15 @@ static qn_status describe_device(gpu_driver_state *state, uint32_t index, qn_dev
     if (result != CU_OK) {
         return cuda_fail(api, result, call, err);
     }
-    const int is_integrated = cuda_attribute(api, device, CU_INTEGRATED) != 0;
+    const int is_unified = cuda_is_unified(api, device);
     const int32_t capability = cuda_capability(api, device);
     copy_bus_id(info->id, sizeof info->id, bus);
     snprintf(info->driver, sizeof info->driver, "%s for CUDA %d.%d, compute capability %d.%d", CU_LIBRARY, (int)(api->version / 1000),
              (int)(api->version % 1000 / 10), (int)(capability / 10), (int)(capability % 10));
-    info->device_class = is_integrated ? QN_DEVICE_IGPU : QN_DEVICE_GPU;
+    info->device_class = cuda_attribute(api, device, CU_INTEGRATED) != 0 ? QN_DEVICE_IGPU : QN_DEVICE_GPU;
+    info->flags = QN_DEVICE_DETERMINISTIC | (is_unified ? (uint32_t)QN_DEVICE_HOST_MEMORY : 0);
+    info->numeric = QN_NUMERIC_F32ACC;
+    info->cell_block = 1;
     info->memory_total = bytes;
     info->memory_free = bytes; /* how much of it is free is known only inside a context, and a list makes none */
     return QN_OK;
@@ -77,7 +80,7 @@ static qn_status describe_device(gpu_driver_state *state, uint32_t index, qn_dev
 static const qn_option_info options[] = {
     GPU_CORE_OPTIONS,
     {.size = sizeof(qn_option_info), .type = QN_OPTION_UINT, .applies = QN_OPTION_AT_OPEN, .key = "graph_mib", .default_value = "8192",
-     .choices = "", .help = "MiB of memory traffic after which a long step goes on in another graph, so that it can be cancelled between; 0: as often as can be."},
+     .choices = "", .help = "MiB of memory traffic after which a long step goes on in another graph, to be cancelled there; 0: at once."},
 };
 
 const gpu_driver gpu_the_driver = {

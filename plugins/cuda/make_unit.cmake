@@ -5,6 +5,7 @@
 # One unit a source, because a compiler for devices takes longer to start than to compile a kernel.
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${KERNELS}/kernels.def rows REGEX "^GPU_KERNEL\\([A-Z0-9_]+, ${SOURCE},")
+list(FILTER rows EXCLUDE REGEX "-DON_CPU")
 set(unit "#include \"cuda_unit.h\"\n")
 foreach(row ${rows})
   string(REGEX MATCH "^GPU_KERNEL\\(([A-Z0-9_]+), [a-z0-9_]+, \"([^\"]*)\", [0-9]+, [a-z0-9_]+, ([0-9]+)\\)" row "${row}")

@@ -78,7 +78,8 @@ static void read_caps(gpu_driver_device *device) {
     device->total_bytes = total;
     caps->flags = (is_unified ? GPU_CAP_UNIFIED : 0u) |
                   (ocl_has_extension(api, id, "cl_intel_subgroups") || ocl_has_extension(api, id, "cl_khr_subgroups") ? GPU_CAP_SUBGROUPS : 0u) |
-                  (ocl_has_extension(api, id, "cl_khr_integer_dot_product") ? GPU_CAP_INT_DOT : 0u);
+                  (ocl_has_extension(api, id, "cl_khr_integer_dot_product") ? GPU_CAP_INT_DOT : 0u) |
+                  ((device->found->type & CL_DEVICE_TYPE_CPU) != 0 ? GPU_CAP_ON_CPU : 0u);
     caps->subgroup = find_subgroup(api, id);
     caps->max_group = most_group < 1024 ? (uint32_t)most_group : 1024u;
     caps->compute_units = units > 0 ? units : 1;

@@ -7,7 +7,7 @@ static void *take(const qn_host *host, uint32_t kind, uint64_t bytes) {
 
 /* Copies and checks the compile options. */
 static qn_status read_options(const qn_compile_options *theirs, qn_compile_options *own, qn_error *err) {
-    const qn_status status = qn_copy_in(own, sizeof *own, sizeof *own, theirs);
+    const qn_status status = qn_copy_in(own, sizeof *own, QN_LEAST_qn_compile_options, theirs);
     if (status != QN_OK) {
         return qn_fail(err, status, "compile options: absent, too short, or with a member that is not known here");
     }
@@ -38,7 +38,7 @@ qn_status QN_CALL ref_check(qn_device *device, const qn_program *program, const 
     if (status != QN_OK) {
         return status;
     }
-    if (device == NULL || verdicts == NULL || stride < sizeof(qn_verdict) || stride % 8 != 0) {
+    if (device == NULL || verdicts == NULL || stride < QN_LEAST_qn_verdict || stride % 8 != 0) {
         return qn_fail(err, QN_BAD_ARG, "check: no device or no place for the verdicts");
     }
     for (uint32_t i = 0; i < program->n_ops; i++) {
@@ -124,11 +124,8 @@ qn_status QN_CALL ref_plan(qn_device *device, const qn_program *program, const q
         plan.borrowed_bytes += qn_program_buffer(program, b)->role == QN_ROLE_WEIGHT ? weight_bytes(program, b) : 0;
     }
     ref_prog_free(prog);
-    if (out == NULL || out->size < sizeof plan) {
-        return qn_fail(err, QN_BAD_ARG, "plan: no place for the result");
-    }
-    memcpy((char *)out + sizeof out->size, (const char *)&plan + sizeof plan.size, sizeof plan - sizeof plan.size);
-    return QN_OK;
+    status = qn_copy_out(out, QN_LEAST_qn_memory_plan, &plan, sizeof plan);
+    return status == QN_OK ? QN_OK : qn_fail(err, status, "plan: no place for the result");
 }
 
 /* --- Compile ---------------------------------------------------------------------------------------------------------- */
@@ -256,7 +253,7 @@ static qn_status bind_weight(qn_prog *prog, const qn_weight *weight, qn_error *e
 }
 
 qn_status QN_CALL ref_bind_weights(qn_prog *prog, const qn_weight *weights, uint64_t stride, uint32_t n_weights, qn_error *err) {
-    if (prog == NULL || (n_weights > 0 && (weights == NULL || stride < sizeof(qn_weight) || stride % 8 != 0))) {
+    if (prog == NULL || (n_weights > 0 && (weights == NULL || stride < QN_LEAST_qn_weight || stride % 8 != 0))) {
         return qn_fail(err, QN_BAD_ARG, "bind_weights: no program, or %u weights %llu bytes apart", n_weights, (unsigned long long)stride);
     }
     if (prog->is_sealed) {
@@ -264,7 +261,7 @@ qn_status QN_CALL ref_bind_weights(qn_prog *prog, const qn_weight *weights, uint
     }
     for (uint32_t i = 0; i < n_weights; i++) {
         qn_weight own;
-        qn_status status = qn_copy_in(&own, sizeof own, sizeof own, (const char *)weights + i * stride);
+        qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_weight, (const char *)weights + i * stride);
         if (status != QN_OK) {
             return qn_fail(err, status, "bind_weights: weight %u is too short or has a member that is not known here", i);
         }

@@ -15,7 +15,7 @@ static const char *find_option(const qn_option *options, uint32_t n_options) {
 static qn_status QN_CALL ref_start(const qn_host *host, const qn_option *options, uint32_t n_options, qn_plugin_state **out,
                                    qn_error *err) {
     qn_host own;
-    const qn_status status = qn_copy_in(&own, sizeof own, sizeof own, host);
+    const qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_host, host);
     if (status != QN_OK || out == NULL) {
         return qn_fail(err, status == QN_OK ? QN_BAD_ARG : status, "start: no place for the result, or a host table that is too short or too new");
     }
@@ -50,15 +50,13 @@ static qn_status QN_CALL ref_devices(qn_plugin_state *plugin, qn_device_info *in
     }
     *count = 1;
     if (room > 0) {
-        qn_device_info info = {.device_class = QN_DEVICE_CPU, .flags = QN_DEVICE_HOST_MEMORY | QN_DEVICE_DETERMINISTIC,
+        const qn_device_info info = {.device_class = QN_DEVICE_CPU, .flags = QN_DEVICE_HOST_MEMORY | QN_DEVICE_DETERMINISTIC,
                                .numeric = QN_NUMERIC_F32ACC, .id = REF_DEVICE_ID, .name = "reference (scalar C, double precision)",
                                .driver = "none", .cell_block = 1};
-        if (infos == NULL || infos->size < sizeof info.size || stride < infos->size) {
-            return qn_fail(err, QN_BAD_ARG, "devices: infos of %llu bytes", (unsigned long long)stride);
+        if (infos == NULL || stride < infos->size || qn_copy_out(infos, QN_LEAST_qn_device_info, &info, sizeof info) != QN_OK) {
+            return qn_fail(err, QN_BAD_ARG, "devices: infos %llu bytes apart; %u are needed", (unsigned long long)stride,
+                           QN_LEAST_qn_device_info);
         }
-        const uint32_t room_bytes = infos->size < sizeof info ? infos->size : (uint32_t)sizeof info;
-        info.size = infos->size;
-        memcpy(infos, &info, room_bytes);
     }
     return QN_OK;
 }
@@ -125,10 +123,6 @@ QN_EXPORT qn_status QN_CALL REF_QUERY(const qn_query_in *in, qn_query_out *out) 
     qn_query_in own;
     const qn_query_out answer = {.size = sizeof answer, .minor = QN_ABI_MINOR, .name = "reference", .version = QUOIN_VERSION,
                                  .build_id = QUOIN_VERSION, .licence = "Apache-2.0", .plugin = &verbs};
-    const qn_status status = qn_copy_in(&own, sizeof own, sizeof own, in);
-    if (status != QN_OK || out == NULL || out->size < sizeof answer) {
-        return status == QN_OK ? QN_BAD_ARG : status;
-    }
-    memcpy(out, &answer, sizeof answer);
-    return QN_OK;
+    const qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_query_in, in);
+    return status == QN_OK ? qn_copy_out(out, QN_LEAST_qn_query_out, &answer, sizeof answer) : status;
 }

@@ -104,7 +104,8 @@ static void fill_caps(const gpu_driver_device *device, const open_options *optio
     const uint32_t group = limits->maxComputeWorkGroupInvocations;
     *caps = (gpu_caps){
         .flags = (device->can_import ? GPU_CAP_UNIFIED : 0) | (adapter->has_fast_dot ? GPU_CAP_INT_DOT : 0) |
-                 (options->subgroups && adapter->has_subgroup_arithmetic ? GPU_CAP_SUBGROUPS : 0),
+                 (options->subgroups && adapter->has_subgroup_arithmetic ? GPU_CAP_SUBGROUPS : 0) |
+                 (adapter->type == VK_PHYSICAL_DEVICE_TYPE_CPU ? GPU_CAP_ON_CPU : 0),
         .subgroup = adapter->subgroup == 0 ? 1 : adapter->subgroup,
         .max_group = group < limits->maxComputeWorkGroupSize[0] ? group : limits->maxComputeWorkGroupSize[0],
         .compute_units = adapter->compute_units == 0 ? GUESSED_UNITS : adapter->compute_units,

@@ -171,7 +171,7 @@ def trig_keeps_its_graphs_and_relative_names_stand_against_the_base(t):
         '<http://e/s> <http://e/p> "true"^^<http://www.w3.org/2001/XMLSchema#boolean> <http://base/g> .',
         '<http://e/s> <http://e/p> "4.2"^^<http://www.w3.org/2001/XMLSchema#decimal> <http://e/default> .',
         '<http://e/s> <http://e/p> <http://base/rel> _:g .']))
-    t.has(ingest(t, trig, '-o', t.path('b.q42'), status=1).err, 'line 2', 'relative', 'base')
+    t.has(ingest(t, trig, '-o', t.path('b.q42'), status=1).err, 'line 2, column 1: ', 'relative', 'base')
     t.has(ingest(t, trig, '-o', t.path('b.q42'), '--base', 'x', status=2).err, '"x"', 'absolute IRI')
     t.has(ingest(t, trig, '-o', t.path('b.q42'), '--base', 'http://b/', '--format', 'ttl', status=1).err, 'line 2', 'TriG')
 
@@ -297,24 +297,41 @@ def two_terms_with_one_hash_are_refused_by_both_names(t):
     pair = ('http://e.example/GzeYBQx0Wg', 'http://e.example/euTpLg1ZOq')
     source = write(t, 'a.nt', ''.join('<%s> <http://e.example/p> "%d" .\n' % (iri, i) for i, iri in enumerate(pair)))
     r = ingest(t, source, '-o', t.path('a.q42'), status=1)
-    t.has(r.err, *pair, 'rename', 'split', 'line 2')
+    t.has(r.err, *pair, 'rename', 'split', source + ': line 2, column 1: ')
     # In two lanes, or with a spill between them, only the merge sees it.
     filler = ''.join('<http://e.example/f%d> <http://e.example/p> "%d" .\n' % (i, i) for i in range(60000))
     apart = write(t, 'b.nt', '<%s> <http://e.example/p> "x" .\n' % pair[1] + filler + '<%s> <http://e.example/p> "x" .\n' % pair[0])
     for jobs in ('1', '2', '4'):
-        t.has(ingest(t, apart, '-o', t.path('a.q42'), '--jobs', jobs, status=1).err, *pair, 'rename')
+        r = ingest(t, apart, '-o', t.path('a.q42'), '--jobs', jobs, status=1)
+        t.has(r.err, *pair, 'rename', apart + ': line 60002, column 1')
     t.equal(left(t), ['a.nt', 'b.nt'])
     ingest(t, source, '-o', t.path('bare.q42'), '--terms', 'bare')
+
+
+@test
+def a_collision_is_told_with_line_and_column_of_both_terms(t):
+    pair = ['<http://e.example/GzeYBQx0Wg>', '<http://e.example/euTpLg1ZOq>']
+    first = write(t, 'a.nq', '# caf\u00e9\n_:l <http://e/p> "caf\u00e9"@fr %s .\n' % pair[0])
+    second = write(t, 'b.ttl', '@prefix e: <http://e.example/> .\n<http://e/s> <http://e/p> 1 ;\n  <http://e/q> "\u00e9" , e:euTpLg1ZOq .\n')
+    filler = write(t, 'c.nt', ''.join('<http://e.example/f%d> <http://e.example/p> "a text of its own, %d" .\n' % (i, i * 7919)
+                                      for i in range(500000)))
+    for inputs in ((first, second), (first, filler, second)):
+        r = ingest(t, *inputs, '-o', t.path('x.q42'), '--jobs', '1', '--memory', '32M', status=1)
+        t.has(r.err, second + ': line 3, column 22', 'the terms ', *pair)
+        t.true((first + ': line 2, column 28' in r.err.decode()) == (filler in inputs), r.err.decode())
+    text = b''.join(open(name, 'rb').read() for name in (first, filler)) + b'<http://e/s> <http://e/p> %s .\n' % pair[1].encode()
+    r = ingest(t, '-', '-o', t.path('x.q42'), '--jobs', '1', '--memory', '32M', status=1, stdin=text)
+    t.has(r.err, *pair, 'cannot be read again')
 
 
 @test
 def statements_of_rdf_1_2_are_not_supported_yet_and_their_line_is_told(t):
     text = ['<http://e/s> <http://e/p> <<( <http://e/a> <http://e/b> <http://e/c> )>> .', '<<<http://e/a> <http://e/b> <http://e/c>>> <http://e/p> "x" .',
             '<< <http://e/a> <http://e/b> <http://e/c> >> <http://e/p> "x" .', '<http://e/s> <http://e/p> "x"@en--ltr .', 'VERSION "1.2"']
-    for format, endings in (('nt', text), ('nq', text), ('ttl', text[:4]), ('trig', text[:4])):
+    for format, endings in (('nt', text), ('nq', text), ('ttl', text), ('trig', text)):
         for line in endings:
             source = write(t, 'a.' + format, f'# here\n<http://e/s> <http://e/p> "1" .\n{line}\n')
-            t.has(ingest(t, source, '-o', t.path('a.q42'), status=1).err, source, 'line 3', 'RDF 1.2', 'not supported yet')
+            t.has(ingest(t, source, '-o', t.path('a.q42'), status=1).err, source, 'line 3, column', 'RDF 1.2', 'not supported yet')
             os.unlink(source)
             t.equal(left(t), [])
 
@@ -326,7 +343,7 @@ def faults_of_several_inputs_are_listed_with_the_lines_of_each(t):
     r = ingest(t, nt, ttl, '-o', t.path('a.q42'), '--reject', t.path('rejects'), '--json').json()
     listed = open(t.path('rejects')).read()
     t.equal((r['rejected'], r['quins']), (3, 4))
-    t.has(listed, f'{nt}: ', 'line 2, column 1', 'line 5, column 14', f'{ttl}: ', 'line 3')
+    t.has(listed, f'{nt}: ', 'line 2, column 1', 'line 5, column 14', f'{ttl}: ', 'line 3, column 5: ')
     values = [line.split('"')[1] for line in exported(t, t.path('a.q42'))]
     t.equal(values, ['1', '2', '4', '6'])
     t.has(ingest(t, nt, '-o', t.path('b.q42'), '--reject', t.path('rejects'), status=6).err, 'rejects', 'exists')
@@ -395,7 +412,7 @@ def check_rejected(t, case):
     r = ingest(t, case['path'], '-o', t.path('a.q42'), status=1)
     errors = [line for line in r.err.decode().splitlines() if line.startswith('error: ')]
     t.equal(len(errors), 1, 'messages')
-    t.has(errors[0], case['path'], 'line', *([] if case['id'].startswith('qcol') else ['column']))
+    t.has(errors[0], case['path'], 'line', 'column')
     t.true(len(errors[0]) < 900, 'the message is too long to be read')
     t.equal(left(t), [])
 
@@ -446,8 +463,17 @@ def the_companion_of_a_model_is_never_replaced(t):
     t.true(r.status not in (0, 2), r.describe())
     t.has(r.err, 'm.q42', 'model')
     ingest(t, source, '-o', t.path('a.q42'))
+    ingest(t, source, '-o', t.path('public.q42'), '--commons')
+    old = bytearray(open(t.path('a.q42'), 'rb').read())
+    old[4:6] = b'\2\0'
+    write(t, 'old.q42', bytes(old))
     for words in (['merge', t.path('a.q42'), t.path('a.q42')], ['compact', t.path('a.q42')]):
         t.has(t.exits(1, *words, '-o', t.path('m.q42'), '--force').err, 'm.q42', 'model')
+    for words in (['export', t.path('a.q42'), '-o'], ['ingest', source, '-o', t.path('b.q42'), '--reject'],
+                  ['migrate', t.path('old.q42'), '-o'], ['publish', 'torrent', t.path('public.q42'), '-o'],
+                  ['publish', 'car', t.path('public.q42'), '-o']):
+        t.has(t.exits(1, *words, t.path('m.q42'), '--force').err, 'm.q42', 'is the companion volume of a model')
+        t.equal(digest(t.path('m.q42')), before)
     t.equal(digest(t.path('m.q42')), before)
 
 
@@ -573,8 +599,98 @@ def a_set_that_cannot_be_replaced_stays_whole(t):
     t.exits(0, 'verify', '--strict', t.path('set.q42'))
 
 
+def run_until(t, n, *args, environment={}):
+    """Kills the program before its n-th change of a name; its exit status, negative when it was killed."""
+    return subprocess.run([PROGRAM, *args, '-q'], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env={
+        **os.environ, **EPOCH, **environment, 'KILL_AT_NAME': str(n), 'LD_PRELOAD': os.path.join(BINARY, 'tests', 'kill_at_name.so'),
+        'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}).returncode
+
+
+def kill_everywhere(t, prepare, args, whole, again):
+    """Ends a load before each change of a name. After each the target is one of `whole` (None: no file), and the load that follows
+    leaves nothing but its own files."""
+    n, killed = 0, -signal.SIGKILL
+    while killed == -signal.SIGKILL:
+        n += 1
+        for name in left(t):
+            if name.startswith('set'):
+                os.unlink(t.path(name))
+        prepare()
+        killed = run_until(t, n, *args)
+        t.true(killed in (0, -signal.SIGKILL), f'change {n}: {killed}')
+        if os.path.exists(t.path('set.q42')):
+            t.exits(0, 'verify', '--strict', t.path('set.q42'))
+            found = exported(t, t.path('set.q42'))
+        else:
+            found = None
+        t.true(found in whole, f'killed before change {n}: neither the old volume nor the new one')
+        r = ingest(t, *again, '--json').json()
+        t.exits(0, 'verify', '--strict', t.path('set.q42'))
+        t.equal(len([f for f in left(t) if f.startswith('set')]), r['files'], f'killed before change {n}: {left(t)}')
+        t.true(n < 100, 'it never ends')
+    t.true(n > 4, f'{n - 1} changes of names')
+
+
 @test
-def members_that_a_killed_load_left_are_in_nobodys_way(t):
+def a_set_that_is_killed_between_any_two_names_is_the_old_one_or_the_new_one_and_the_next_load_tidies_up(t):
+    old, new = lines(9000, 3), lines(20000)
+    source, other = write(t, 'old.nq', ''.join(old)), write(t, 'new.nq', ''.join(new))
+    before, after = [sorted(set(x.strip() for x in text)) for text in (old, new)]
+    target, segments = ['-o', t.path('set.q42')], ['--segment-size', '256K']
+    put_old = lambda: ingest(t, source, *target, *segments)
+    load = ['ingest', other, *target, *segments]
+    again = [other, *target, *segments, '-f']
+    kill_everywhere(t, lambda: None, load, [None, after], again)                            # nothing there
+    kill_everywhere(t, put_old, [*load, '-f'], [before, after], again)                      # a set by a set
+    kill_everywhere(t, put_old, ['ingest', other, *target, '-f'], [before, after], again)   # a set by one file
+    kill_everywhere(t, put_old, [*load, '-f'], [before, after], [source, *target, '-f'])    # tidied up by a load of one file
+
+
+@test
+def what_tidies_up_may_be_killed_too(t):
+    source = write(t, 'new.nq', ''.join(lines(20000)))
+    args = ['ingest', source, '-o', t.path('set.q42'), '--segment-size', '256K', '-f']
+    for n in range(1, 40):
+        run_until(t, 6, *args)
+        if run_until(t, n, *args) == 0:
+            break
+        t.true(n < 39, 'it never ends')
+    ingest(t, *args[1:])
+    r = ingest(t, *args[1:], '--json').json()
+    t.equal(len([f for f in left(t) if f.startswith('set')]), r['files'], left(t))
+
+
+@test
+def a_file_that_no_killed_load_has_written_is_kept_whatever_its_name(t):
+    source = write(t, 'new.nq', ''.join(lines(20000)))
+    args = ['ingest', source, '-o', t.path('set.q42'), '--segment-size', '256K', '-f']
+    t.equal(run_until(t, 6, *args), -signal.SIGKILL)
+    names = [f for f in left(t) if f.startswith('set')]
+    members, roots = [f for f in names if f.startswith(('set.lex', 'set.seg'))], [f for f in names if f.endswith('.tmp')]
+    t.true(len(members) >= 2 and len(roots) == 1, names)
+    with open(t.path(members[0]), 'r+b') as f:      # the user's now: one byte is another
+        f.seek(-1, os.SEEK_END)
+        last = f.read(1)
+        f.seek(-1, os.SEEK_END)
+        f.write(bytes([last[0] ^ 1]))
+    shutil.copy(t.path(members[1]), t.path('set.segment-00777.q42'))
+    shutil.copy(t.path(members[1]), t.path('other.segment-00000.q42'))
+    kept = [members[0], 'set.segment-00777.q42', 'other.segment-00000.q42', 'set.q42.999999999-0.tmp', f'set.q42.{os.getpid()}-0.tmp',
+            'set.q42.tmp', 'set.q42.1-x.tmp', 'set.lex-0.q42.999999999-0.tmp']
+    write(t, kept[3], 'a note of mine')
+    for name in kept[4:]:
+        shutil.copy(t.path(roots[0]), t.path(name))
+    before = {name: digest(t.path(name)) for name in kept}
+    r = ingest(t, *args[1:])
+    t.equal({name: digest(t.path(name)) for name in kept}, before)
+    t.has(r.err, members[0], 'it is kept')
+    t.has(r.err, 'set.segment-00777.q42', 'no root lists it')
+    t.true(members[1].encode() not in r.err and not os.path.exists(t.path(roots[0])), 'what it could prove')
+    t.exits(0, 'verify', '--strict', t.path('set.q42'))
+
+
+@test
+def members_that_nobody_lists_are_in_nobodys_way(t):
     source = write(t, 'a.nq', ''.join(lines(20000)))
     for name in ('set.lex-00000.q42', 'set.lex-00001.q42', 'set.segment-00000.q42'):
         write(t, name, 'left')

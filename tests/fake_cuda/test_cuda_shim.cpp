@@ -1,5 +1,5 @@
 /* test_cuda_shim.cpp — the shim itself: kernels in CUDA's own words do what they would do on a device. */
-#include "cuda_unit.h" /* first: cmocka has a macro `fail` */
+#include "cuda_shim.h" /* first: cmocka has a macro `fail` */
 
 #include <csetjmp>
 #include <cstdarg>

@@ -23,9 +23,10 @@ PRINTING = "printf vprintf puts putchar perror"
 MEMORY = "malloc calloc realloc free strdup aligned_alloc posix_memalign"
 PLUGIN = "setenv putenv unsetenv setlocale signal sigaction fork vfork system popen chdir umask atexit socket open fopen getenv"
 
-SHIPPED = ("abi", "formats", "host", "plugins")
+SHIPPED = ("abi", "formats", "host", "plugins", "conform")
 MAY_PRINT = (os.path.join("host", "cli") + os.sep, os.path.join("host", "base", "log.c"),
-             os.path.join("host", "base", "progress.c"), os.path.join("host", "serve") + os.sep)
+             os.path.join("host", "base", "progress.c"), os.path.join("host", "serve") + os.sep,
+             os.path.join("conform", "program") + os.sep)
 
 
 def banned_in(path):

@@ -5,6 +5,7 @@
     host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- engine <- cli, serve; convert and graph stand
               on base and formats, convert also uses what model and text know
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
+    conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
 """
 import os
@@ -29,6 +30,7 @@ HOST = {
     "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "engine"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
+CONFORM_HOST = {"base", "backends", "cli"}
 # Plugins that are made of the common core in plugins/gpu; inside it, files of every folder see each other.
 DEVICE_PLUGINS = {"gpu", "opencl", "vulkan", "cuda"}
 PLUGIN_FORBIDDEN = re.compile(r"^(syslog|locale|setjmp|signal|spawn|netdb|sys/socket|sys/wait)\.h$")
@@ -64,6 +66,14 @@ def judge(folder, module, target, owner, quoted, path, root):
         is_own = is_own or (module in DEVICE_PLUGINS and any(
             os.path.exists(os.path.join(root, "plugins", "gpu", inner, target)) for inner in ("", "core", "lower", "kernels", "emulator")))
         return None if not quoted or is_own else f'a plugin includes "{target}", which is not in its folder'
+    if folder == "conform":
+        first = target.split("/")[0]
+        is_host = owner == "host" or (quoted and first in HOST)
+        if is_host and (module in ("", "core", "ops") or (quoted and first not in CONFORM_HOST)):
+            return f'conform/{module} does not use "{target}" of host/'
+        if owner == "formats" and target not in BLOCKS and not (is_host or target == "quoin/span.h"):
+            return f"conform/ sees <quoin/blocks.h> of formats/ alone, not <{target}>"
+        return None
     if folder == "host" and quoted:
         first = target.split("/")[0]
         if "/" in target and first in HOST:

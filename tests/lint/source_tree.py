@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-FOLDERS = ("abi", "formats", "host", "plugins", "tests", "examples")
+FOLDERS = ("abi", "formats", "host", "plugins", "conform", "tests", "examples")
 WAIVER = re.compile(r"/\*\s*lint:\s*(.*?)\s*\*/")
 
 

@@ -13,7 +13,7 @@
  * Rules for every struct that crosses the boundary
  *   - the first member is `uint32_t size`, set by whoever owns the storage to the size that it was compiled with;
  *   - members are only appended; zero means "as before this member existed";
- *   - a reader works on a copy made by qn_copy_in (glue.h has it): too small is BAD_ARG, an unknown non-zero tail is TOO_NEW;
+ *   - a reader works on a copy made by qn_copy_in (glue.h has it): shorter than in minor 0 is BAD_ARG, an unknown non-zero tail is TOO_NEW;
  *   - the writer of an out struct writes at most `size` bytes;
  *   - arrays of structs carry one stride, so that elements can grow as well.
  * Handles are pointers to incomplete types. Strings are UTF-8, terminated. 64-bit little-endian hosts only.
@@ -59,6 +59,14 @@ enum {
 #include <quoin/status.def>
 #undef QN_STATUS
     QN_STATUS_END_ = 32767
+};
+
+/* QN_LEAST_qn_host and so on: bytes of each struct in minor 0 (sizes.def). A reader takes no less, however long its own is. */
+enum {
+#define QN_STRUCT(type, bytes) QN_LEAST_##type = bytes,
+#include <quoin/sizes.def>
+#undef QN_STRUCT
+    QN_LEAST_END_ = 0
 };
 
 #define QN_NO_OP UINT32_MAX
@@ -122,7 +130,7 @@ typedef struct qn_host {
     const char *name;          /* "quoin" */
     const char *version;
     const char *build_id;
-    const qn_machine *machine; /* lives as long as the host table */
+    const qn_machine *machine; /* valid until stop, as everything that the table points to; the table itself during start only */
 
     /* Writes one line to the host's log; text is copied before return; rate-limited. [any] */
     void (QN_CALL *log)(void *ctx, uint32_t level, const char *text);
@@ -155,7 +163,8 @@ typedef struct qn_host {
     /* Monotonic nanoseconds. [any] */
     uint64_t (QN_CALL *time_ns)(void *ctx);
 
-    /* Non-zero when work should stop; polled at least once per layer and during compile. Never null. */
+    /* Non-zero when work should stop; polled at least once per layer and during compile and binding. Who hands work to a device polls
+     * before each piece that is given at once, and divides at the ends of layers what would take long (threads.md). Never null. */
     const volatile uint32_t *cancel;
 
     /* Optional host extensions by id ("quoin.<name>/<rev>"); null when unknown. [any] */

@@ -1,6 +1,6 @@
 /* glue.h — optional, header-only help for plugin authors. Nothing here is required; a plugin may do all of it in its own way.
  *
- *   qn_copy_in            the size-first rule, in one place
+ *   qn_copy_in, qn_copy_out  the size-first rule, in one place
  *   qn_fail, qn_fail_op   fills a qn_error and returns its code
  *   qn_program_*          typed access to the sections of a program
  *   qn_format_*           sizes of formats
@@ -55,10 +55,24 @@ QN_GLUE qn_status qn_copy_in(void *own, uint32_t own_bytes, uint32_t least_bytes
     return QN_OK;
 }
 
+/* Writes a struct that the other side owns and that says its size already: at most that many bytes, and the size stays theirs.
+ * BAD_ARG when it is absent or shorter than `least_bytes`. */
+QN_GLUE qn_status qn_copy_out(void *theirs, uint32_t least_bytes, const void *own, uint32_t own_bytes) {
+    uint32_t size = 0;
+    if (theirs != NULL) {
+        memcpy(&size, theirs, sizeof size);
+    }
+    if (size < least_bytes) {
+        return QN_BAD_ARG;
+    }
+    memcpy((char *)theirs + sizeof size, (const char *)own + sizeof size, (size < own_bytes ? size : own_bytes) - sizeof size);
+    return QN_OK;
+}
+
 /* Writes code and text into *err (null is allowed) and returns the code. */
 QN_GLUE_PRINTF(3, 4)
 QN_GLUE qn_status qn_fail(qn_error *err, qn_status code, const char *format, ...) {
-    if (err != NULL && err->size >= sizeof(qn_error)) {
+    if (err != NULL && err->size >= QN_LEAST_qn_error) {
         va_list args;
         err->code = code;
         va_start(args, format);
@@ -71,7 +85,7 @@ QN_GLUE qn_status qn_fail(qn_error *err, qn_status code, const char *format, ...
 /* The same, naming the op of the program that it is about. */
 QN_GLUE_PRINTF(4, 5)
 QN_GLUE qn_status qn_fail_op(qn_error *err, uint32_t op, qn_status code, const char *format, ...) {
-    if (err != NULL && err->size >= sizeof(qn_error)) {
+    if (err != NULL && err->size >= QN_LEAST_qn_error) {
         va_list args;
         err->code = code;
         err->op = op;

@@ -79,7 +79,7 @@ QN_GLUE qn_status qn_pv_sections_(const qn_program *p, qn_error *err) {
         {"attributes", p->attrs_at, p->attrs_bytes},
         {"names", p->names_at, p->names_bytes},
     };
-    if (p->buffer_stride < sizeof(qn_buffer) || p->op_stride < sizeof(qn_op) || p->group_stride < sizeof(qn_cell_group)
+    if (p->buffer_stride < QN_LEAST_qn_buffer || p->op_stride < QN_LEAST_qn_op || p->group_stride < QN_LEAST_qn_cell_group
         || (p->buffer_stride | p->op_stride | p->group_stride) % 8 != 0) {
         return qn_fail(err, QN_BAD_ARG, "program: strides %u, %u, %u of buffers, ops and groups are too small or no multiples of 8",
                        p->buffer_stride, p->op_stride, p->group_stride);
@@ -255,21 +255,21 @@ QN_GLUE int qn_pv_is_finite_(float x) {
     return x >= -3.402823466e+38f && x <= 3.402823466e+38f;
 }
 
-/* Copies the attribute struct; own_bytes is its size in minor 0. */
-QN_GLUE qn_status qn_pv_attrs_(const qn_pv_ *v, const qn_op *op, void *own, uint32_t own_bytes) {
+/* Copies the attribute struct. */
+QN_GLUE qn_status qn_pv_attrs_(const qn_pv_ *v, const qn_op *op, void *own, uint32_t own_bytes, uint32_t least_bytes) {
     const void *attrs = qn_program_attrs(v->program, op);
     uint32_t size = 0;
     qn_status status = QN_BAD_ARG;
     memset(own, 0, own_bytes);
-    if (attrs != NULL && op->attrs_bytes >= own_bytes) {
+    if (attrs != NULL && op->attrs_bytes >= least_bytes) {
         memcpy(&size, attrs, sizeof size);
         if (size <= op->attrs_bytes) {
-            status = qn_copy_in(own, own_bytes, own_bytes, attrs);
+            status = qn_copy_in(own, own_bytes, least_bytes, attrs);
         }
     }
     return status == QN_OK ? QN_OK
                            : qn_fail_op(v->err, v->op, status, "program: op %u (%s): attributes of %u bytes that say %u; %u are needed",
-                                        v->op, qn_op_name(op->op), op->attrs_bytes, size, own_bytes);
+                                        v->op, qn_op_name(op->op), op->attrs_bytes, size, least_bytes);
 }
 
 /* --- One function per op sheet ---------------------------------------------------------------------------------------- */
@@ -298,7 +298,7 @@ QN_GLUE qn_status qn_pv_add_(const qn_pv_ *v, const qn_op *op) {
 
 QN_GLUE qn_status qn_pv_scale_(const qn_pv_ *v, const qn_op *op) {
     qn_scale_attrs attrs;
-    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs);
+    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs, QN_LEAST_qn_scale_attrs);
     if (status != QN_OK) {
         return status;
     }
@@ -308,7 +308,7 @@ QN_GLUE qn_status qn_pv_scale_(const qn_pv_ *v, const qn_op *op) {
 
 QN_GLUE qn_status qn_pv_softcap_(const qn_pv_ *v, const qn_op *op) {
     qn_softcap_attrs attrs;
-    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs);
+    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs, QN_LEAST_qn_softcap_attrs);
     if (status != QN_OK) {
         return status;
     }
@@ -319,7 +319,7 @@ QN_GLUE qn_status qn_pv_softcap_(const qn_pv_ *v, const qn_op *op) {
 QN_GLUE qn_status qn_pv_gated_(const qn_pv_ *v, const qn_op *op) {
     qn_gated_attrs attrs;
     const qn_buffer *y = qn_pv_operand_(v, op, 2);
-    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs);
+    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs, QN_LEAST_qn_gated_attrs);
     if (status != QN_OK) {
         return status;
     }
@@ -330,7 +330,7 @@ QN_GLUE qn_status qn_pv_gated_(const qn_pv_ *v, const qn_op *op) {
 QN_GLUE qn_status qn_pv_rms_norm_(const qn_pv_ *v, const qn_op *op) {
     qn_rms_norm_attrs attrs;
     const qn_buffer *x = qn_pv_operand_(v, op, 0), *weight = qn_pv_operand_(v, op, 1), *y = qn_pv_operand_(v, op, 2);
-    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs);
+    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs, QN_LEAST_qn_rms_norm_attrs);
     if (status != QN_OK) {
         return status;
     }
@@ -354,7 +354,7 @@ QN_GLUE int qn_pv_rope_suits_(const qn_rope_attrs *a) {
 QN_GLUE qn_status qn_pv_rope_(const qn_pv_ *v, const qn_op *op) {
     qn_rope_attrs attrs;
     const qn_buffer *x = qn_pv_operand_(v, op, 0), *y = qn_pv_operand_(v, op, op->n_inputs);
-    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs);
+    const qn_status status = qn_pv_attrs_(v, op, &attrs, sizeof attrs, QN_LEAST_qn_rope_attrs);
     if (status != QN_OK) {
         return status;
     }
@@ -375,7 +375,7 @@ QN_GLUE qn_status qn_pv_attention_(const qn_pv_ *v, const qn_op *op) {
     qn_attention_attrs a;
     const qn_buffer *q = qn_pv_operand_(v, op, 0), *k = qn_pv_operand_(v, op, 1), *values = qn_pv_operand_(v, op, 2);
     const qn_buffer *y = qn_pv_operand_(v, op, 3);
-    const qn_status status = qn_pv_attrs_(v, op, &a, sizeof a);
+    const qn_status status = qn_pv_attrs_(v, op, &a, sizeof a, QN_LEAST_qn_attention_attrs);
     uint32_t window;
     if (status != QN_OK) {
         return status;

@@ -22,7 +22,7 @@ extern "C" {
 
 /* BAD_ARG or TOO_NEW with a text, or QN_OK with *own filled. */
 QN_GLUE qn_status qn_limits_read(const qn_program *program, const qn_limits *theirs, qn_limits *own, qn_error *err) {
-    const qn_status status = qn_copy_in(own, sizeof *own, sizeof *own, theirs);
+    const qn_status status = qn_copy_in(own, sizeof *own, QN_LEAST_qn_limits, theirs);
     if (status != QN_OK) {
         return qn_fail(err, status, "limits: absent, too short, or with a member that is not known here");
     }
@@ -125,7 +125,7 @@ QN_GLUE int qn_step_cell_is_taken_(const qn_placement *p, uint32_t token) {
 QN_GLUE qn_status qn_step_group_(const qn_step *s, uint32_t group, uint32_t n_cells, qn_error *err) {
     const qn_placement *p = qn_step_placement(s, group);
     qn_status status;
-    if (p->size < sizeof(qn_placement) || p->cells == NULL) {
+    if (p->size < QN_LEAST_qn_placement || p->cells == NULL) {
         return qn_fail(err, QN_BAD_ARG, "step: cell group %u: its placement is too short or has no cells", group);
     }
     status = qn_step_spans_(s, p, group, n_cells, err);
@@ -160,7 +160,7 @@ QN_GLUE qn_status qn_step_buffer_(const qn_program *program, const qn_step *s, u
 
 QN_GLUE qn_status qn_step_bindings_(const qn_program *program, const qn_step *s, qn_error *err) {
     uint32_t n_bound = 0;
-    if (s->n_bindings > 0 && (s->bindings == NULL || s->binding_stride < sizeof(qn_binding) || s->binding_stride % 8 != 0)) {
+    if (s->n_bindings > 0 && (s->bindings == NULL || s->binding_stride < QN_LEAST_qn_binding || s->binding_stride % 8 != 0)) {
         return qn_fail(err, QN_BAD_ARG, "step: %u bindings, %llu bytes apart", s->n_bindings, (unsigned long long)s->binding_stride);
     }
     for (uint32_t b = 0; b < program->n_buffers; b++) {
@@ -200,13 +200,13 @@ QN_GLUE qn_status qn_step_numbers_(const qn_program *program, const qn_step *s, 
 /* Copies *theirs and checks all of it against the program (validated) and the limits (read). BAD_ARG or TOO_NEW with a text, or
  * QN_OK with *own filled; the arrays stay the caller's. */
 QN_GLUE qn_status qn_step_read(const qn_program *program, const qn_limits *limits, const qn_step *theirs, qn_step *own, qn_error *err) {
-    qn_status status = qn_copy_in(own, sizeof *own, sizeof *own, theirs);
+    qn_status status = qn_copy_in(own, sizeof *own, QN_LEAST_qn_step, theirs);
     if (status != QN_OK) {
         return qn_fail(err, status, "step: absent, too short, or with a member that is not known here");
     }
     status = qn_step_tokens_(own, limits, err);
     if (status == QN_OK && program->n_groups > 0
-        && (own->placements == NULL || own->placement_stride < sizeof(qn_placement) || own->placement_stride % 8 != 0)) {
+        && (own->placements == NULL || own->placement_stride < QN_LEAST_qn_placement || own->placement_stride % 8 != 0)) {
         status = qn_fail(err, QN_BAD_ARG, "step: the program has %u cell groups and the step no placements", program->n_groups);
     }
     for (uint32_t g = 0; g < program->n_groups && status == QN_OK; g++) {
@@ -222,7 +222,7 @@ QN_GLUE qn_status qn_step_read(const qn_program *program, const qn_limits *limit
 
 QN_GLUE qn_status qn_state_move_read(const qn_program *program, const qn_limits *limits, const qn_state_move *theirs, qn_state_move *own,
                                      qn_error *err) {
-    const qn_status status = qn_copy_in(own, sizeof *own, sizeof *own, theirs);
+    const qn_status status = qn_copy_in(own, sizeof *own, QN_LEAST_qn_state_move, theirs);
     uint32_t cells;
     if (status != QN_OK) {
         return qn_fail(err, status, "state_move: absent, too short, or with a member that is not known here");

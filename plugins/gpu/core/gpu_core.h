@@ -2,7 +2,7 @@
  *
  *   gpu_plugin.c      query, start, devices, open, close, trim: the plugin and its device      gpu_options.c  options
  *   gpu_memory.c      device memory, accounted, budgeted and noted; pools of it
- *   gpu_program.c     check, plan, compile, describe                                            gpu_layout.c   where everything will lie
+ *   gpu_program.c     check, plan, compile, describe                               gpu_layout.c, gpu_acts.c   where all will lie
  *   gpu_weights.c     bind_weights, seal
  *   gpu_session.c     session_new, session_free                                                 gpu_state.c    state_move
  *   gpu_step.c        step                                                                      gpu_block.c    numbers of a step in memory
@@ -214,6 +214,9 @@ uint64_t QN_CALL gpu_describe(qn_prog *prog, uint32_t op, char *text, uint64_t r
 
 /* Gives everything of the program its place; takes no memory. */
 qn_status gpu_layout_make(qn_prog *prog, qn_error *err);
+/* gpu_acts.c: places for act buffers; as qn_plan_acts. */
+qn_status gpu_acts_plan(const qn_program *program, const qn_limits *limits, uint32_t flags, qn_act_slot *slots, uint64_t *out_bytes,
+                        qn_error *err);
 /* Bytes that a copy of the weight takes, wherever in its tensor it begins. */
 uint64_t gpu_weight_bytes(const qn_buffer *buffer);
 /* An output whose rows can be sampled on the device: [OUTPUTS][n] F32. */

@@ -89,7 +89,7 @@ static qn_status place_states(qn_prog *prog, uint64_t *out_row_bytes, qn_error *
 }
 
 static qn_status lay_out_acts(qn_prog *prog, qn_error *err) {
-    qn_status status = qn_plan_acts(prog->program, &prog->limits, prog->flags, prog->acts, &prog->region_bytes[GPU_REGION_ACTS], err);
+    qn_status status = gpu_acts_plan(prog->program, &prog->limits, prog->flags, prog->acts, &prog->region_bytes[GPU_REGION_ACTS], err);
     for (uint32_t b = 0; b < prog->program->n_buffers && status == QN_OK; b++) {
         status = check_binding(prog, qn_program_buffer(prog->program, b), prog->acts[b].bytes, err);
     }

@@ -31,7 +31,7 @@ void gpu_host_give(const qn_device *device, void *memory) {
 
 static qn_status QN_CALL start(const qn_host *host, const qn_option *options, uint32_t n_options, qn_plugin_state **out, qn_error *err) {
     qn_host own;
-    qn_status status = qn_copy_in(&own, sizeof own, sizeof own, host);
+    qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_host, host);
     if (status != QN_OK || out == NULL) {
         return qn_fail(err, status == QN_OK ? QN_BAD_ARG : status,
                        "start: no place for the result, or a host table that is absent, too short or too new");
@@ -69,15 +69,12 @@ static void QN_CALL stop(qn_plugin_state *plugin) {
 
 static qn_status write_info(const qn_plugin_state *plugin, uint32_t index, qn_device_info *to, uint64_t stride, qn_error *err) {
     qn_device_info info = {.size = sizeof info};
-    if (to->size < sizeof to->size || to->size > stride) {
-        return qn_fail(err, QN_BAD_ARG, "devices: an info of %u bytes, %llu apart", to->size, (unsigned long long)stride);
+    if (to->size < QN_LEAST_qn_device_info || to->size > stride) {
+        return qn_fail(err, QN_BAD_ARG, "devices: an info of %u bytes, %llu apart; %u are needed", to->size, (unsigned long long)stride,
+                       QN_LEAST_qn_device_info);
     }
     const qn_status status = gpu_the_driver.describe(plugin->driver, index, &info, err);
-    if (status == QN_OK) {
-        info.size = to->size;
-        memcpy(to, &info, to->size < sizeof info ? to->size : sizeof info);
-    }
-    return status;
+    return status == QN_OK ? qn_copy_out(to, QN_LEAST_qn_device_info, &info, sizeof info) : status;
 }
 
 static qn_status QN_CALL list_devices(qn_plugin_state *plugin, qn_device_info *infos, uint64_t stride, uint32_t room, uint32_t *count,
@@ -210,13 +207,9 @@ QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_quer
 
 QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out) {
     qn_query_in own;
-    const qn_status status = qn_copy_in(&own, sizeof own, sizeof own, in);
-    if (status != QN_OK || out == NULL || out->size < sizeof *out) {
-        return status == QN_OK ? QN_BAD_ARG : status;
-    }
-    const qn_query_out answer = {.size = out->size, .minor = QN_ABI_MINOR, .name = gpu_the_driver.name, .version = QUOIN_VERSION,
+    const qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_query_in, in);
+    const qn_query_out answer = {.size = sizeof answer, .minor = QN_ABI_MINOR, .name = gpu_the_driver.name, .version = QUOIN_VERSION,
                                  .build_id = QUOIN_VERSION, .licence = "Apache-2.0", .plugin = &verbs, .options = gpu_the_driver.options,
                                  .n_options = gpu_the_driver.n_options, .option_stride = sizeof(qn_option_info)};
-    memcpy(out, &answer, sizeof answer);
-    return QN_OK;
+    return status == QN_OK ? qn_copy_out(out, QN_LEAST_qn_query_out, &answer, sizeof answer) : status;
 }

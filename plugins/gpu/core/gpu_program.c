@@ -18,7 +18,7 @@ static uint32_t choose_numeric(uint32_t offered, uint32_t allowed) {
 
 /* Copies and checks the compile options; options->numeric becomes the class that is taken. */
 static qn_status read_options(const qn_device *device, const qn_compile_options *theirs, qn_compile_options *own, qn_error *err) {
-    qn_status status = qn_copy_in(own, sizeof *own, sizeof *own, theirs);
+    qn_status status = qn_copy_in(own, sizeof *own, QN_LEAST_qn_compile_options, theirs);
     if (status != QN_OK) {
         return qn_fail(err, status, "compile options: absent, too short, or with a member that is not known here");
     }
@@ -48,7 +48,7 @@ qn_status QN_CALL gpu_check(qn_device *device, const qn_program *program, const 
                             uint64_t stride, qn_error *err) {
     qn_compile_options own;
     qn_status status = read_arguments(device, program, options, &own, err);
-    if (status == QN_OK && (verdicts == NULL || stride < sizeof(qn_verdict) || stride % 8 != 0)) {
+    if (status == QN_OK && (verdicts == NULL || stride < QN_LEAST_qn_verdict || stride % 8 != 0)) {
         status = qn_fail(err, QN_BAD_ARG, "check: no place for the verdicts");
     }
     if (status == QN_OK) {
@@ -151,7 +151,7 @@ qn_status QN_CALL gpu_plan(qn_device *device, const qn_program *program, const q
     qn_limits own_limits;
     qn_prog *prog = NULL;
     qn_memory_plan plan = {.size = sizeof plan};
-    qn_status status = out == NULL || out->size < sizeof plan ? qn_fail(err, QN_BAD_ARG, "plan: no place for the result")
+    qn_status status = out == NULL || out->size < QN_LEAST_qn_memory_plan ? qn_fail(err, QN_BAD_ARG, "plan: no place for the result")
                                                               : read_arguments(device, program, options, &own, err);
     if (status == QN_OK) {
         status = qn_limits_read(program, limits, &own_limits, err);
@@ -166,7 +166,7 @@ qn_status QN_CALL gpu_plan(qn_device *device, const qn_program *program, const q
     if (status == QN_OK) {
         gpu_layout_plan(prog, &plan);
         destroy_prog(prog);
-        memcpy((char *)out + sizeof out->size, (const char *)&plan + sizeof plan.size, sizeof plan - sizeof plan.size);
+        status = qn_copy_out(out, QN_LEAST_qn_memory_plan, &plan, sizeof plan);
     }
     return gpu_leave(device, status);
 }

@@ -108,7 +108,7 @@ static qn_status read_move(const qn_session *session, const qn_state_move *moves
 qn_status QN_CALL gpu_state_move(qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t n_moves, qn_error *err) {
     qn_state_move own;
     qn_status status = QN_OK;
-    if (session == NULL || (n_moves > 0 && (moves == NULL || stride < sizeof(qn_state_move) || stride % 4 != 0))) {
+    if (session == NULL || (n_moves > 0 && (moves == NULL || stride < QN_LEAST_qn_state_move || stride % 4 != 0))) {
         return qn_fail(err, QN_BAD_ARG, "state_move: no session, or %u moves %llu bytes apart", n_moves, (unsigned long long)stride);
     }
     /* All are checked before any is done: a refused call changes nothing. */

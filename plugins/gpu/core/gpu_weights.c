@@ -163,7 +163,7 @@ static qn_status bind_one(qn_prog *prog, const qn_weight *theirs, qn_error *err)
 }
 
 qn_status QN_CALL gpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint64_t stride, uint32_t n_weights, qn_error *err) {
-    if (prog == NULL || (n_weights > 0 && (weights == NULL || stride < sizeof(qn_weight) || stride % 8 != 0))) {
+    if (prog == NULL || (n_weights > 0 && (weights == NULL || stride < QN_LEAST_qn_weight || stride % 8 != 0))) {
         return qn_fail(err, QN_BAD_ARG, "bind_weights: no program, or %u weights %llu bytes apart", n_weights, (unsigned long long)stride);
     }
     qn_status status = gpu_enter(prog->device, err);
@@ -175,7 +175,7 @@ qn_status QN_CALL gpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint
     }
     for (uint32_t i = 0; i < n_weights && status == QN_OK; i++) {
         qn_weight own;
-        status = qn_copy_in(&own, sizeof own, sizeof own, (const char *)weights + i * stride);
+        status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_weight, (const char *)weights + i * stride);
         status = status == QN_OK ? bind_one(prog, &own, err)
                                  : qn_fail(err, status, "bind_weights: weight %u is too short or has a member that is not known here", i);
     }

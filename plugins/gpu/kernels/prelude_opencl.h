@@ -62,6 +62,20 @@ static inline float ocl_sub(float a, float b) {
 #pragma OPENCL FP_CONTRACT OFF
     return a - b;
 }
+static inline f4 ocl_mul4(f4 a, f4 b) {
+#pragma OPENCL FP_CONTRACT OFF
+    return a * b;
+}
+static inline f4 ocl_add4(f4 a, f4 b) {
+#pragma OPENCL FP_CONTRACT OFF
+    return a + b;
+}
+#define F4_SPLAT(v) ((f4)(v))
+#define F4_MULADD(a, b, c) ((a) * (b) + (c))
+#define F4_MUL(a, b) ocl_mul4(a, b)
+#define F4_ADD(a, b) ocl_add4(a, b)
+#define BYTES_F4(q) convert_float4(as_uchar4((uint)(q)))
+#define SIGNED_BYTES_F4(q) convert_float4(as_char4((uint)(q)))
 #define MUL(a, b) ocl_mul(a, b)
 #define ADD(a, b) ocl_add(a, b)
 #define SUB(a, b) ocl_sub(a, b)

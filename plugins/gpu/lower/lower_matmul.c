@@ -1,18 +1,27 @@
-/* lower_matmul.c — MATMUL: gemv for few rows of x, gemm for many; one launch for each piece of the weight. */
+/* lower_matmul.c — MATMUL: gemv for few rows of x, gemm for many, matrow on processors; one launch for each piece of the weight. */
 #include "lower_internal.h"
 
 /* From this many rows of x on the weight is decoded once for all of them. */
 #define GEMM_ROWS 4u
-#define GEMM_TILE 32u   /* TILE of gemm.kernel */
+#define GEMM_TILE 32u     /* TILE of gemm.kernel */
+#define MATROW_TOKENS 8u  /* TOKENS of the matrow8 kernels */
 
 static int can_matmul(const lower_question *ask, char text[LOWER_VERDICT_BYTES]) {
     return lower_can_read(ask->caps, lower_operand(ask, 0), text);
 }
 
+/* The kernel for n_x rows of x. */
+static uint32_t choose_kernel(const gpu_caps *caps, const lower_format *format, uint64_t n_x) {
+    if ((caps->flags & GPU_CAP_ON_CPU) != 0) {
+        return n_x == 1 ? format->matrow1 : format->matrow8;
+    }
+    return n_x < GEMM_ROWS ? format->gemv : format->gemm;
+}
+
 static uint32_t list_kernels(const lower_question *ask, uint32_t *kernels) {
     const lower_format *format = lower_find_format(lower_operand(ask, 0)->format);
-    kernels[0] = format->gemv;
-    kernels[1] = format->gemm;
+    kernels[0] = choose_kernel(ask->caps, format, 1);
+    kernels[1] = choose_kernel(ask->caps, format, UINT32_MAX);
     return 2;
 }
 
@@ -33,8 +42,7 @@ static uint32_t choose_lanes(uint64_t k, uint32_t run, uint32_t group) {
 static qn_status lower_piece_of_it(gpu_lowering *to, const gpu_call *call, const lower_piece *piece, qn_error *err) {
     const gpu_view *w = &call->in[0], *x = &call->in[1];
     const lower_format *format = lower_find_format(w->buffer->format);
-    const int is_gemm = x->n_rows >= GEMM_ROWS;
-    const uint32_t kernel = is_gemm ? format->gemm : format->gemv;
+    const uint32_t kernel = choose_kernel(to->caps, format, x->n_rows);
     const uint32_t group = gpu_kernels[kernel].group, lanes = choose_lanes(w->n_columns, format->run, group);
     const struct matmul_params params = {
         .k = (uint32_t)w->n_columns, .n = (uint32_t)piece->n_rows, .n_x = (uint32_t)x->n_rows, .first_row = (uint32_t)piece->first_row,
@@ -42,8 +50,10 @@ static qn_status lower_piece_of_it(gpu_lowering *to, const gpu_call *call, const
         .has_bias = call->n_inputs == 3, .lanes = lanes};
     const gpu_binding *bias = call->n_inputs == 3 ? &call->in[2].at : &to->zero;
     const gpu_binding *buffers[] = {&piece->w, &piece->w_scale, &x->at, bias, &call->out.at};
-    const uint64_t groups = is_gemm ? lower_ceil(piece->n_rows, GEMM_TILE) * lower_ceil(x->n_rows, GEMM_TILE)
-                                    : lower_ceil(piece->n_rows, group / lanes) * x->n_rows;
+    const uint64_t groups = kernel == format->gemm      ? lower_ceil(piece->n_rows, GEMM_TILE) * lower_ceil(x->n_rows, GEMM_TILE)
+                            : kernel == format->gemv    ? lower_ceil(piece->n_rows, group / lanes) * x->n_rows
+                            : kernel == format->matrow1 ? lower_ceil(piece->n_rows, group)
+                                                        : lower_ceil(piece->n_rows, group) * lower_ceil(x->n_rows, MATROW_TOKENS);
     return lower_launch(to, kernel, groups, buffers, &params, call->index, err);
 }
 

@@ -8,7 +8,9 @@
     X(TERNARY, 8)
 
 static const lower_format formats[] = {
-#define X(NAME, run) {QN_FORMAT_##NAME, GPU_KERNEL_EMBED_##NAME, GPU_KERNEL_GEMV_##NAME, GPU_KERNEL_GEMM_##NAME, run},
+#define X(NAME, run)                                                                                                              \
+    {QN_FORMAT_##NAME, GPU_KERNEL_EMBED_##NAME, GPU_KERNEL_GEMV_##NAME, GPU_KERNEL_GEMM_##NAME, GPU_KERNEL_MATROW1_##NAME,          \
+     GPU_KERNEL_MATROW8_##NAME, run},
     WEIGHT_FORMATS(X)
 #undef X
 };

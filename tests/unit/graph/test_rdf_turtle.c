@@ -63,6 +63,8 @@ static const struct {
     {"base of the text", "x.ttl", "http://h/a/b", "@base <c/> . @prefix e: <d#> . e:s <p> <o> .",
      "<http://h/a/c/d#s> <http://h/a/c/p> <http://h/a/c/o> .\n"},
     {"dot segments", "x.ttl", "http://h/a/b", "<./x/./y> <a:p> <z/..> .", "<http://h/a/x/y> <a:p> <http://h/a/> .\n"},
+    {"version as a name", "x.ttl", NULL, "@prefix version: <a:> . version:s version:version \"v\"@version .",
+     "<a:s> <a:version> \"v\"@version .\n"},
     {"absolute ones are kept", "x.ttl", "http://h/", SP "<http://h/a/../b> .", SP "<http://h/a/../b> .\n"},
     {"graphs", "x.trig", NULL, "{ " SP "1 } <a:g> { " SP "2 . } GRAPH _:g { " SP "_:g }",
      SP "\"1\"^^<" XSD "integer> .\n" SP "\"2\"^^<" XSD "integer> <a:g> .\n" SP "_:g _:g .\n"},
@@ -94,19 +96,26 @@ static const struct {
     {"x.ttl", SP "\"a\\xb\" .", "turtle-syntax", "line 1, column", QN_BAD_FILE},
     {"x.ttl", SP "<a:b{c> .", "turtle-syntax", "line 1, column 18", QN_BAD_FILE},
     {"x.ttl", "\"x\" <a:p> <a:o> .", "turtle-syntax", "line 1, column", QN_BAD_FILE},
-    {"x.ttl", SP "1 .\n" SP "\"\\uD800\" .", "utf-8", "line 2", QN_BAD_FILE},
+    {"x.ttl", SP "1 .\n" SP "\"\\uD800\" .", "utf-8", "line 2, column 13: ", QN_BAD_FILE},
     {"x.ttl", "# \303\251\n#\377\n" SP "1 .", "utf-8", "line 2, column 2", QN_BAD_FILE},
     {"x.ttl", SP "\"\303\251 \303", "utf-8", "line 1, column 16", QN_BAD_FILE},
-    {"x.ttl", SP "\"x\"@en- .", "language-tag", "line 1", QN_BAD_FILE},
-    {"x.ttl", SP "\"x\"@en--ltr .", "rdf12-direction", "line 1", QN_UNSUPPORTED},
+    {"x.ttl", SP "\"x\"@en- .", "language-tag", "line 1, column 16: ", QN_BAD_FILE},
+    {"x.ttl", SP "\"x\"@en--ltr .", "rdf12-direction", "line 1, column 16: ", QN_UNSUPPORTED},
     {"x.ttl", "\r\n<< " SP "<a:o> >> <a:p> <a:o> .", "rdf12-triple-term", "line 2, column 1", QN_UNSUPPORTED},
     {"x.ttl", SP "<a:o> {| <a:q> 1 |} .", "rdf12-triple-term", "line 1, column 19", QN_UNSUPPORTED},
+    {"x.ttl", "\n<< <a:s> <a:p> <a:o> ~ <a:r> >> <a:p> 1 .", "rdf12-triple-term", "line 2, column 1: ", QN_UNSUPPORTED},
+    {"x.ttl", SP "<a:o> ~ <a:r> .", "rdf12-triple-term", "line 1, column 19: ", QN_UNSUPPORTED},
+    {"x.ttl", SP "\n<<( <a:s> <a:p> 1 )>> .", "rdf12-triple-term", "line 2, column 1: ", QN_UNSUPPORTED},
+    {"x.trig", "<a:g> { " SP "\n<a:o> {| <a:q> 1 |} }", "rdf12-triple-term", "line 2, column 7: ", QN_UNSUPPORTED},
+    {"x.ttl", "# \303\251\n  @version \"1.2\" .", "rdf12-version", "line 2, column 3: ", QN_UNSUPPORTED},
+    {"x.trig", SP "1 .\nVERSION \"1.2\"\n", "rdf12-version", "line 2, column 1: ", QN_UNSUPPORTED},
+    {"x.ttl", E "version'1.2'", "rdf12-version", "line 2, column 1: ", QN_UNSUPPORTED},
     {"x.ttl", "\357\273\277" SP "1 .", "byte-order-mark", "line 1, column 1", QN_BAD_FILE},
-    {"x.ttl", "\n" SP "<o> .", "iri-relative", "line 2", QN_BAD_FILE},
-    {"x.ttl", "@base <x> .", "iri-relative", "line 1", QN_BAD_FILE},
-    {"x.ttl", "@prefix e: <x> .", "iri-relative", "line 1", QN_BAD_FILE},
-    {"x.ttl", SP "1 ;\n e:q 2 .", "prefix", "line 2", QN_BAD_FILE},
-    {"x.ttl", SP "\"x\"^^e:t .", "prefix", "line 1", QN_BAD_FILE},
+    {"x.ttl", "\n" SP "<o> .", "iri-relative", "line 2, column 13: ", QN_BAD_FILE},
+    {"x.ttl", "@base <x> .", "iri-relative", "line 1, column 7: ", QN_BAD_FILE},
+    {"x.ttl", "@prefix e: <x> .", "iri-relative", "line 1, column 12: ", QN_BAD_FILE},
+    {"x.ttl", SP "1 ;\n e:q 2 .", "prefix", "line 2, column 2: ", QN_BAD_FILE},
+    {"x.ttl", SP "\"x\"^^e:t .", "prefix", "line 1, column 18: ", QN_BAD_FILE},
     {"x.ttl", "<a:g> { " SP "1 }", "graph", "line 1, column 7", QN_BAD_FILE},
     {"x.trig", "<a:g> { " SP "1", "turtle-syntax", "line 1, column", QN_BAD_FILE},
 };
@@ -123,6 +132,79 @@ static void wrong_texts_are_refused_by_rule_and_place(void **state) {
         }
         assert_null(strchr(result.message, '\n'));
         rdf_free(&result);
+    }
+}
+
+/* Each is refused for one term, which begins behind the $. */
+static const struct {
+    const char *file, *marked, *rule;
+} misplaced[] = {
+    {"x.ttl", "$<rel> <a:p> 1 .", "iri-relative"},
+    {"x.ttl", "<a:s> <a:p> 1 .\n\n  $<rel> <a:p> 1 .", "iri-relative"},
+    {"x.ttl", SP "1 ;\n  <a:q> 2 , 3 ;\n\n\t$<rel>\n  4 .", "iri-relative"},
+    {"x.ttl", SP "1 ;\n  $<rel> [ <a:q> 1 ] .", "iri-relative"},
+    {"x.ttl", SP "1 ;\n  $<rel> [] .", "iri-relative"},
+    {"x.ttl", SP "1 ;\n  $<rel> ( 1 2 ) .", "iri-relative"},
+    {"x.ttl", SP "1 ;\n  $<rel> () .", "iri-relative"},
+    {"x.ttl", "[ <a:p> 1 ] <a:q> 2 ; $<rel> 3 .", "iri-relative"},
+    {"x.ttl", "[ <a:p> 1 ; <a:q> [ $<rel> 2 ] ] .", "iri-relative"},
+    {"x.ttl", SP "[ <a:q> [ <a:r> 1 ] ; <a:t> 1 ] ,\n $<rel> .", "iri-relative"},
+    {"x.ttl", SP "( 1 \"x\" <a:o> ( <a:i> ) [ <a:q> 1 ] $<rel>) .", "iri-relative"},
+    {"x.ttl", SP "( \"x\"$<rel>\"y\" ) .", "iri-relative"},
+    {"x.ttl", "( 1 2 ) $<rel> 1 .", "iri-relative"},
+    {"x.ttl", "PREFIX e: <a:>\nBASE <http://h/>\ne:s $f:p 1 .", "prefix"},
+    {"x.ttl", E "e:s a e:t ; e:p true , e:o . $f:s e:p 1 .", "prefix"},
+    {"x.ttl", E "e:s e:p \"x\"^^$f:t .", "prefix"},
+    {"x.ttl", SP "\"\"\"\303\251\n\342\202\254\360\237\230\200\"\"\"$@en- .", "language-tag"},
+    {"x.ttl", SP "\"\303\251\342\202\254\360\237\230\200\" , $<rel> .", "iri-relative"},
+    {"x.ttl", "<a:\303\251> <a:p> <a:\360\237\230\200>, $<rel> .", "iri-relative"},
+    {"x.ttl", SP "1 ;\r\n# \303\251\r\n  <a:q> $<rel> .\r\n", "iri-relative"},
+    {"x.ttl", SP "1 ;\r  <a:q> $<rel> .\r", "iri-relative"},
+    {"x.ttl", SP "2 ,\n $<a:b\\uD800c> .", "utf-8"},
+    {"x.ttl", "@prefix \303\251: <a:b%> .\n" SP "2 , $\303\242:x .", "prefix"},
+    {"x.ttl.gz", SP "2 ,\n  \"\303\251\" , $<rel> .", "iri-relative"},
+    {"x.trig", SP "1 .\n$<rel> { " SP "1 }", "iri-relative"},
+    {"x.trig", "<a:g> { " SP "1 }\n<a:h> {}\nGRAPH $<rel> { " SP "1 . " SP "2 }", "iri-relative"},
+    {"x.trig", "<a:g> { " SP "1 . <a:s> <a:p> [ <a:q> <a:o> , $<rel> ] }", "iri-relative"},
+};
+
+/* Takes the mark out; line and column of what stood behind it. */
+static size_t unmark(const char *marked, char *out, unsigned *line, unsigned *column) {
+    size_t size = 0;
+    bool is_before = true;
+    *line = *column = 1;
+    for (const char *at = marked; *at != '\0'; at++) {
+        if (*at == '$') {
+            is_before = false;
+            continue;
+        }
+        out[size++] = *at;
+        if (is_before) {
+            const bool is_end = *at == '\n' || (*at == '\r' && at[1] != '\n');
+            *line += is_end;
+            *column = is_end ? 1 : *column + ((*at & 0xC0) != 0x80);
+        }
+    }
+    return size;
+}
+
+static void a_term_that_is_refused_is_told_with_line_and_column(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof misplaced / sizeof misplaced[0]; i++) {
+        char text[400], place[60], rule[60];
+        unsigned line, column;
+        size_t size = unmark(misplaced[i].marked, text, &line, &column);
+        const bool is_packed = strstr(misplaced[i].file, ".gz") != NULL;
+        uint8_t *packed = is_packed ? rdf_compress(".gz", text, size, &size) : NULL;
+        const void *bytes = is_packed ? (const void *)packed : text;
+        rdf_result result = rdf_read(rdf_write(&folder, misplaced[i].file, bytes, size), NULL, 0);
+        snprintf(place, sizeof place, "line %u, column %u: ", line, column);
+        snprintf(rule, sizeof rule, "(rule %s)", misplaced[i].rule);
+        if (result.status != QN_BAD_FILE || strstr(result.message, place) == NULL || strstr(result.message, rule) == NULL) {
+            fail_msg("%s: %s, not %s", misplaced[i].marked, result.message, place);
+        }
+        rdf_free(&result);
+        free(packed);
     }
 }
 
@@ -283,6 +365,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_texts_give_their_statements),
         cmocka_unit_test(wrong_texts_are_refused_by_rule_and_place),
+        cmocka_unit_test(a_term_that_is_refused_is_told_with_line_and_column),
         cmocka_unit_test(a_nul_is_kept_in_strings_and_refused_elsewhere),
         cmocka_unit_test(labels_of_the_text_are_kept_and_never_meet_generated_ones),
         cmocka_unit_test(all_prefixes_of_generated_labels_are_tried),
