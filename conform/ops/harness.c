@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cells.h"
+
 void harness_open(harness *self, cf_context *ctx) {
     memset(self, 0, sizeof *self);
     self->ctx = ctx;
     cf_open(ctx, &self->one, 1);
+    cell_maps_limit_spans(self->one.info.max_spans);
     self->has_many = self->one.info.device_class == QN_DEVICE_CPU;
     if (self->has_many) {
         cf_open(ctx, &self->many, 3);
