@@ -1,6 +1,7 @@
 /* ocl_internal.h — what the files of the OpenCL driver share.
  *
  *     opencl_driver.c   the table of gpu_driver.h, start and stop
+ *     ocl_process.c     signal handlers and variables that drivers change, put back
  *     ocl_list.c        platforms and devices: who they are, in which order
  *     ocl_open.c        context, queue, what the device can do
  *     ocl_memory.c      buffers and transfers
