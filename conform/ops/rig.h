@@ -56,6 +56,9 @@ void rig_run(rig *self, const op_step *step);
 /* The status is the caller's to judge; self->error is filled. */
 qn_status rig_try(rig *self, const op_step *step);
 
+/* Runs the same step n times and tells how long the verb took each time, in ns. */
+void rig_time(rig *self, const op_step *step, uint32_t n, uint64_t *out_ns);
+
 /* What the last step wrote, aligned to 4; every element of it differs from what stood there before. */
 const float *rig_output(const rig *self, uint32_t buffer);
 
