@@ -3,6 +3,7 @@
 
 /* From this many rows of x on the weight is decoded once for all of them. */
 #define GEMM_ROWS 4u
+#define GEMV_OCTET 8u     /* elements that a work-item takes at a time */
 #define GEMM_TILE 32u     /* TILE of gemm.kernel */
 #define MATROW_TOKENS 8u  /* TOKENS of the matrow8 kernels */
 
@@ -29,11 +30,11 @@ static uint32_t count_launches(const lower_question *ask) {
     return lower_n_pieces(ask->caps, lower_operand(ask, 0));
 }
 
-/* Work-items that share a row: as many as it has runs, so that none is idle. */
-static uint32_t choose_lanes(uint64_t k, uint32_t run, uint32_t group) {
-    const uint64_t n_runs = lower_ceil(k, run);
+/* Work-items that share a row: as many as it has octets, so that none is idle. */
+static uint32_t choose_lanes(uint64_t k, uint32_t octet, uint32_t group) {
+    const uint64_t n_octets = lower_ceil(k, octet);
     uint32_t lanes = 1;
-    while (lanes * 2 <= group && lanes * 2 <= n_runs) {
+    while (lanes * 2 <= group && lanes * 2 <= n_octets) {
         lanes *= 2;
     }
     return lanes;
@@ -43,7 +44,7 @@ static qn_status lower_piece_of_it(gpu_lowering *to, const gpu_call *call, const
     const gpu_view *w = &call->in[0], *x = &call->in[1];
     const lower_format *format = lower_find_format(w->buffer->format);
     const uint32_t kernel = choose_kernel(to->caps, format, x->n_rows);
-    const uint32_t group = gpu_kernels[kernel].group, lanes = choose_lanes(w->n_columns, format->run, group);
+    const uint32_t group = gpu_kernels[kernel].group, lanes = choose_lanes(w->n_columns, GEMV_OCTET, group);
     const struct matmul_params params = {
         .k = (uint32_t)w->n_columns, .n = (uint32_t)piece->n_rows, .n_x = (uint32_t)x->n_rows, .first_row = (uint32_t)piece->first_row,
         .y_columns = (uint32_t)call->out.n_columns, .row_bytes = piece->row_bytes, .first_element = piece->first_element,
