@@ -60,6 +60,7 @@ typedef struct cf_suite {
     const char *name;
     const cf_test *tests;
     size_t n_tests;
+    bool is_unloaded;        /* the plugin's file is not loaded before: its tests do that themselves, and ctx->query is null */
 } cf_suite;
 
 /* What a folder of the suite gives: conform/ops has cf_op_suites. */
@@ -70,7 +71,8 @@ typedef struct cf_suite_list {
 
 #define CF_TEST(function, requirement, must) {#function, requirement, must, 0, function}
 #define CF_LONG_TEST(function, requirement, must, patience) {#function, requirement, must, patience, function}
-#define CF_SUITE(level, name, tests) {level, name, tests, sizeof(tests) / sizeof((tests)[0])}
+#define CF_SUITE(level, name, tests) {level, name, tests, sizeof(tests) / sizeof((tests)[0]), false}
+#define CF_SUITE_LIST(suites) {suites, sizeof(suites) / sizeof((suites)[0])}
 #define CF_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- What a test runs on ---------------------------------------------------------------------------------------------- */
@@ -79,7 +81,7 @@ struct cf_run;
 
 struct cf_context {
     const char *plugin_path;   /* null: linked in */
-    qn_query_fn query;         /* null for tests of level 0, which load the file themselves */
+    qn_query_fn query;         /* null in a suite that is_unloaded */
     uint64_t features;         /* CPU features that the plugin is told of (--mask) */
     uint32_t n_workers;        /* of a team, where a test has no reason for another number (--workers) */
     uint32_t numeric;          /* class under test, one of QN_NUMERIC_* (--numeric) */

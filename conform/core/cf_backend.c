@@ -117,17 +117,23 @@ static void pick_device(cf_context *ctx, cf_backend *b) {
     b->info = infos[which];
 }
 
-static void tell_facts(cf_context *ctx, const cf_backend *b) {
-    char device[256];
-    if (!ctx->run->has_told_facts) {
-        ctx->run->has_told_facts = true;
-        snprintf(device, sizeof device, "%.63s", b->info.id);
-        cf_fact(ctx, "device", device);
-        snprintf(device, sizeof device, "%.127s", b->info.name);
-        cf_fact(ctx, "device_name", device);
-        snprintf(device, sizeof device, "%.127s", b->info.driver);
-        cf_fact(ctx, "driver", device);
-    }
+static void tell_fact(cf_context *ctx, const char *key, const char *text, size_t room) {
+    char words[256];
+    snprintf(words, sizeof words, "%.*s", (int)(room < sizeof words ? room - 1 : sizeof words - 1), text == NULL ? "" : text);
+    cf_fact(ctx, key, words);
+}
+
+static void tell_device(cf_context *ctx, const cf_backend *b) {
+    tell_fact(ctx, "device", b->info.id, sizeof b->info.id);
+    tell_fact(ctx, "device_name", b->info.name, sizeof b->info.name);
+    tell_fact(ctx, "driver", b->info.driver, sizeof b->info.driver);
+}
+
+static void tell_plugin(cf_context *ctx, const cf_backend *b) {
+    tell_fact(ctx, "name", b->about.name, 256);
+    tell_fact(ctx, "version", b->about.version, 256);
+    tell_fact(ctx, "licence", b->about.licence, 256);
+    tell_fact(ctx, "build_id", b->about.build_id, 256);
 }
 
 void cf_open(cf_context *ctx, cf_backend *out, uint32_t n_workers) {
@@ -138,6 +144,9 @@ void cf_open(cf_context *ctx, cf_backend *out, uint32_t n_workers) {
     const qn_status answer = ctx->query(&in, &out->about);
     CF_CHECK(ctx, answer == QN_OK && out->about.plugin != NULL, "query answers %s%s", cf_status(answer),
              answer == QN_OK ? " and no table" : "");
+    if (!ctx->run->has_told_facts) {
+        tell_plugin(ctx, out);
+    }
     out->verbs = out->about.plugin;
     out->host = cf_host_open(n_workers == 0 ? ctx->n_workers : n_workers, ctx->features);
     CF_CHECK(ctx, out->host != NULL, "this machine has no memory or threads for the test itself");
@@ -145,7 +154,10 @@ void cf_open(cf_context *ctx, cf_backend *out, uint32_t n_workers) {
     judge_opening(ctx, "start", out->verbs->start(cf_host_services(out->host), ctx->options[CF_AT_START],
                                                   ctx->n_options[CF_AT_START], &out->plugin, &error), &error);
     pick_device(ctx, out);
-    tell_facts(ctx, out);
+    if (!ctx->run->has_told_facts) {
+        ctx->run->has_told_facts = true;
+        tell_device(ctx, out);
+    }
     if ((out->info.numeric & ctx->numeric) == 0) {
         cf_unsupported(ctx, "device %.63s does not offer the numeric class that is asked for", out->info.id);
     }

@@ -30,7 +30,7 @@ struct cf_host {
     pthread_mutex_t lock;
     memory_block *blocks;
     uint64_t bytes[QN_MEM_KINDS + 1], peak[QN_MEM_KINDS + 1]; /* the last is the sum */
-    uint64_t n_allocations, allocations_left;
+    uint64_t n_allocations, allocations_left, left_to_failure; /* UINT64_MAX: no end */
     const char *_Atomic misuse;
     uint64_t log_lines;
     char last_log[512];
@@ -78,6 +78,9 @@ static void count_bytes(cf_host *host, uint32_t kind, int64_t bytes) {
 
 static bool may_allocate(cf_host *host) {
     host->n_allocations++;
+    if (host->left_to_failure != UINT64_MAX && host->left_to_failure-- == 0) {
+        return false;
+    }
     if (host->allocations_left != UINT64_MAX && host->allocations_left > 0) {
         host->allocations_left--;
         return true;
@@ -257,7 +260,7 @@ cf_host *cf_host_open(uint32_t n_workers, uint64_t features) {
         return NULL;
     }
     pthread_mutex_init(&host->lock, NULL);
-    host->allocations_left = UINT64_MAX;
+    host->allocations_left = host->left_to_failure = UINT64_MAX;
     fill_machine(&host->machine, n_workers, features);
     fill_services(host);
     return host;
@@ -309,6 +312,12 @@ void cf_host_reset_peak(cf_host *host) {
 void cf_host_fail_after(cf_host *host, uint64_t n) {
     pthread_mutex_lock(&host->lock);
     host->allocations_left = n;
+    pthread_mutex_unlock(&host->lock);
+}
+
+void cf_host_fail_once(cf_host *host, uint64_t n) {
+    pthread_mutex_lock(&host->lock);
+    host->left_to_failure = n;
     pthread_mutex_unlock(&host->lock);
 }
 

@@ -38,6 +38,9 @@ void cf_host_reset_peak(cf_host *host);
 /* The allocation after the next `n` succeeds no more (and none after it); UINT64_MAX: all succeed. */
 void cf_host_fail_after(cf_host *host, uint64_t n);
 
+/* The allocation after the next `n` fails, and those behind it succeed again; UINT64_MAX: none does. */
+void cf_host_fail_once(cf_host *host, uint64_t n);
+
 /* Allocations asked for since cf_host_open. */
 uint64_t cf_host_allocations(cf_host *host);
 

@@ -64,6 +64,11 @@ void cf_measure(cf_context *ctx, const char *name, double value, const char *uni
 
 /* --- Cases ------------------------------------------------------------------------------------------------------------ */
 
+void cf_label(cf_context *ctx, const char *words) {
+    snprintf(ctx->run->label, sizeof ctx->run->label, "%s", words);
+    tell(ctx->run, "case 0", words);
+}
+
 bool cf_case(cf_context *ctx, const char *format, ...) {
     cf_run *run = ctx->run;
     char head[64];

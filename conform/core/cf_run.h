@@ -44,6 +44,9 @@ typedef struct cf_run {
 /* Runs ctx->test; tells its lines, the last of which is `end`. ctx->run need not be set. True when it passed. */
 bool cf_run_test(cf_context *ctx, cf_tell_fn *tell, void *tell_arg, uint64_t only_case);
 
+/* Words that stand before a failure from now on, outside any case; "" for none. */
+void cf_label(cf_context *ctx, const char *words);
+
 /* Tells "fact KEY WORDS". */
 void cf_fact(cf_context *ctx, const char *key, const char *words);
 

@@ -50,9 +50,11 @@ static fmt_status read_header(fmt_span span, uint64_t base, q42_lexicon *lexicon
 
 /* Whether the first entries fit the form that the lexicon is given. */
 static fmt_status try_form(const q42_lexicon *lexicon, fmt_diag *diag) {
+    q42_prefix_marks marks;
     lexicon_page page;
     q42_term term;
-    fmt_status status = lexicon_get_page(lexicon, 0, &page, diag);
+    marks.page = 0;
+    fmt_status status = lexicon_get_page(lexicon, 0, &marks, &page, diag);
     for (uint64_t i = 0; status == FMT_OK && i < page.n_entries && i < SETTLED_ENTRIES; i++) {
         status = lexicon_get_entry(lexicon, &page, i, &term, diag);
     }
@@ -186,9 +188,11 @@ static fmt_status check_position(const q42_lexicon *lexicon, const lexicon_page 
 }
 
 fmt_status q42_lexicon_check_form(const q42_lexicon *lexicon, uint64_t number, fmt_diag *diag) {
+    q42_prefix_marks marks;
     lexicon_page page;
     q42_term term;
-    fmt_status status = lexicon_get_page(lexicon, number, &page, diag);
+    marks.page = 0;
+    fmt_status status = lexicon_get_page(lexicon, number, &marks, &page, diag);
     for (uint64_t i = 0; status == FMT_OK && i < page.n_entries; i++) {
         status = check_position(lexicon, &page, i, diag);
         status = status == FMT_OK ? lexicon_get_entry(lexicon, &page, i, &term, diag) : status;
@@ -197,9 +201,11 @@ fmt_status q42_lexicon_check_form(const q42_lexicon *lexicon, uint64_t number, f
 }
 
 fmt_status q42_lexicon_check_keys(const q42_lexicon *lexicon, uint64_t number, fmt_diag *diag) {
+    q42_prefix_marks marks;
     lexicon_page page;
     q42_term term;
-    fmt_status status = lexicon_get_page(lexicon, number, &page, diag);
+    marks.page = 0;
+    fmt_status status = lexicon_get_page(lexicon, number, &marks, &page, diag);
     for (uint64_t i = 0; status == FMT_OK && i < page.n_entries; i++) {
         status = lexicon_get_entry(lexicon, &page, i, &term, diag);
         status = status == FMT_OK ? lexicon_check_key(lexicon, &term, diag) : status;
@@ -246,8 +252,10 @@ fmt_status q42_lexicon_find(const q42_lexicon *lexicon, uint64_t hash, q42_term 
     if (number == FMT_NO_INDEX) {
         return FMT_NOT_FOUND;
     }
+    q42_prefix_marks marks;
     lexicon_page page;
-    fmt_status status = lexicon_get_page(lexicon, number, &page, diag);
+    marks.page = 0;
+    fmt_status status = lexicon_get_page(lexicon, number, &marks, &page, diag);
     if (status != FMT_OK) {
         return status;
     }
@@ -272,7 +280,7 @@ fmt_status q42_lexicon_next(const q42_lexicon *lexicon, q42_lexicon_walk *walk, 
         return FMT_NOT_FOUND;
     }
     lexicon_page page;
-    fmt_status status = lexicon_get_page(lexicon, walk->page, &page, diag);
+    fmt_status status = lexicon_get_page(lexicon, walk->page, &walk->marks, &page, diag);
     if (status == FMT_OK && walk->entry >= page.n_entries) {
         return FMT_BAD_ARG; /* a walk that the caller set where nothing is */
     }

@@ -17,11 +17,14 @@ typedef struct lexicon_page {
     uint64_t blob_at;       /* of the blob in the file */
     uint64_t entries_begin; /* in the blob; behind the shared prefixes of format 4 */
     uint32_t n_names;       /* format 4: shared prefixes */
+    const q42_prefix_marks *marks; /* where they stand; the caller's */
     uint64_t number;        /* of the page */
 } lexicon_page;
 
-/* Finds a page and checks its head; format 4: also its prefixes. */
-fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, lexicon_page *out_page, fmt_diag *diag);
+/* Finds a page and checks its head; format 4: also its prefixes, unless they are marked already. `marks` is borrowed by the page;
+ * its `page` is 0 or says which it marks. */
+fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, q42_prefix_marks *marks, lexicon_page *out_page,
+                            fmt_diag *diag);
 
 /* Entry `i` of a page: bounds, kind, UTF-8. Not its key. */
 fmt_status lexicon_get_entry(const q42_lexicon *lexicon, const lexicon_page *page, uint64_t i, q42_term *out_term,

@@ -45,21 +45,45 @@ static fmt_status read_name(const lexicon_page *page, cursor *c, fmt_str *out_na
     return check_text(name, at + 2, page->number, diag);
 }
 
-static fmt_status skip_names(lexicon_page *page, fmt_diag *diag) {
+/* How many prefixes one mark stands for. */
+static uint32_t mark_distance(const lexicon_page *page) {
+    return page->n_names / Q42_PREFIX_MARKS + 1;
+}
+
+static fmt_status mark_names(const lexicon_page *page, q42_prefix_marks *marks, fmt_diag *diag) {
+    const uint32_t distance = mark_distance(page);
     cursor c = cursor_make((fmt_span){page->blob, page->blob_size}, 0);
     fmt_str name;
     for (uint32_t i = 0; i < page->n_names; i++) {
+        if (i % distance == 0) {
+            marks->at[i / distance] = c.at;
+        }
         const fmt_status status = read_name(page, &c, &name, diag);
         if (status != FMT_OK) {
             return status;
         }
     }
-    page->entries_begin = c.at;
+    marks->end = c.at;
+    marks->page = page->number + 1;
     return FMT_OK;
 }
 
-fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, lexicon_page *out_page, fmt_diag *diag) {
-    lexicon_page page = {.number = number};
+/* Prefix `i` of a page whose prefixes have been read once. */
+static fmt_str get_name(const lexicon_page *page, uint32_t i) {
+    const uint32_t distance = mark_distance(page);
+    cursor c = cursor_make((fmt_span){page->blob, page->blob_size}, page->marks->at[i / distance]);
+    for (uint32_t passed = 0; passed < i % distance; passed++) {
+        const uint16_t size = cursor_u16(&c);
+        (void)cursor_bytes(&c, size);
+    }
+    const uint16_t size = cursor_u16(&c);
+    const uint8_t *bytes = cursor_bytes(&c, size);
+    return bytes != NULL ? (fmt_str){(const char *)bytes, size} : (fmt_str){"", 0};
+}
+
+fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, q42_prefix_marks *marks, lexicon_page *out_page,
+                            fmt_diag *diag) {
+    lexicon_page page = {.number = number, .marks = marks};
     if (lexicon_is_flat(lexicon)) {
         view_flat(lexicon, &page);
         *out_page = page;
@@ -89,8 +113,10 @@ fmt_status lexicon_get_page(const q42_lexicon *lexicon, uint64_t number, lexicon
     page.blob = start + blob;
     page.blob_size = size - blob;
     page.blob_at = lexicon->base + at + blob;
-    const fmt_status status = page.n_names > 0 ? skip_names(&page, diag) : FMT_OK;
+    const bool is_marked = page.n_names == 0 || marks->page == number + 1;
+    const fmt_status status = is_marked ? FMT_OK : mark_names(&page, marks, diag);
     if (status == FMT_OK) {
+        page.entries_begin = page.n_names == 0 ? 0 : marks->end;
         *out_page = page;
     }
     return status;
@@ -111,13 +137,7 @@ static fmt_status take_named(const lexicon_page *page, cursor *c, q42_term *term
         return q42_refuse(diag, Q42_R_LEXICON_KIND, ((diag_place){term->offset + 1, page->number, page->n_names, name}),
                           "the entry names prefix %u, page %llu has %u", name, (ull)page->number, page->n_names);
     }
-    cursor names = cursor_make((fmt_span){page->blob, page->blob_size}, 0);
-    for (uint32_t i = 0; i <= name; i++) {
-        const fmt_status status = read_name(page, &names, &term->prefix, diag);
-        if (status != FMT_OK) {
-            return status;
-        }
-    }
+    term->prefix = get_name(page, name);
     return FMT_OK;
 }
 

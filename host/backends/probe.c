@@ -1,13 +1,9 @@
-/* probe.c — spawning, reading two pipes until a deadline, burying. */
+/* probe.c — a child with a deadline, and what its end means. */
 #define _GNU_SOURCE
 #include "backends/probe.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,19 +13,15 @@
 
 #include "backends/host_services.h"
 #include "backends/probe_child.h"
+#include "base/child_process.h"
 #include "base/clock.h"
-#include "base/text_buffer.h"
 
-#define ANSWER_FD 3
-#define MOST_ANSWER (256u << 10)
 #define CPU_TIMEOUT 2.0
 #define DEVICE_TIMEOUT 20.0
 #define MEASURE_TIMEOUT 10.0 /* more, for each device that is timed */
 #define MEASURE_MARK "stage = measure\n"
 #define MAX_ARGUMENTS (11 + BACKEND_MAX_OPTIONS)
 #define ARGUMENT_SIZE 192
-
-extern char **environ;
 
 static bool is_own_program; /* written before any thread is there */
 static atomic_uint n_children;
@@ -96,7 +88,7 @@ static void fill_command_line(const probe_request *r, command_line *line) {
     memset(line, 0, sizeof *line);
     snprintf(add_argument(line), ARGUMENT_SIZE, "quoin");
     snprintf(add_argument(line), ARGUMENT_SIZE, PROBE_COMMAND);
-    snprintf(add_argument(line), ARGUMENT_SIZE, "%d", ANSWER_FD);
+    snprintf(add_argument(line), ARGUMENT_SIZE, "%d", CHILD_ANSWER_FD);
     snprintf(add_argument(line), ARGUMENT_SIZE, "%ld", (long)getpid());
     snprintf(add_argument(line), ARGUMENT_SIZE, "%s", r->entry->name);
     snprintf(line->path, sizeof line->path, "%s", r->entry->path);
@@ -116,117 +108,30 @@ static void fill_command_line(const probe_request *r, command_line *line) {
 
 /* --- The child -------------------------------------------------------------------------------------------------------- */
 
-typedef struct child {
-    pid_t pid;
-    int answer_fd, words_fd;
-    text_buffer answer;
-    char ring[PROBE_WORDS_SIZE]; /* of printed bytes */
-    size_t n_printed;
-    int exit_status;             /* as waitpid tells it */
-} child;
-
-static void close_descriptor(int *fd) {
-    if (*fd >= 0) {
-        close(*fd);
-        *fd = -1;
+/* 0, or errno. */
+static int start_child(const probe_request *r, child_process *c) {
+    char program[REGISTRY_PATH_SIZE];
+    command_line line;
+    if (!probe_find_program(program, sizeof program)) {
+        return ENOENT;
     }
-}
-
-/* Both ends closed on exec. dup2 onto its number opens the child's own again; a pipe that has that number already cannot be, since
- * 0, 1, 2 and ANSWER_FD are passed over. */
-static bool open_pipe(int ends[2]) {
-    int raw[2];
-    if (pipe2(raw, O_CLOEXEC) != 0) {
-        return false;
-    }
-    for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, ANSWER_FD + 1);
-        close(raw[i]);
-    }
-    return ends[0] >= 0 && ends[1] >= 0;
-}
-
-static int spawn_with(child *c, const char *program, command_line *line, int answer_end, int words_end) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t defaults, mask;
-    sigfillset(&defaults);
-    sigemptyset(&mask);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, words_end, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, words_end, STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, answer_end, ANSWER_FD);
-    /* A group of its own, so that what a driver starts is killed with it. */
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setsigmask(&attributes, &mask);
-    const int failure = posix_spawn(&c->pid, program, &actions, &attributes, line->argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    fill_command_line(r, &line);
+    const int failure = child_process_start(c, program, line.argv);
     atomic_fetch_add(&n_children, failure == 0);
     return failure;
 }
 
-/* 0, or errno. */
-static int start_child(const probe_request *r, child *c) {
-    char program[REGISTRY_PATH_SIZE];
-    int answer[2] = {-1, -1}, words[2] = {-1, -1};
-    command_line line;
-    int failure = ENOENT;
-    if (probe_find_program(program, sizeof program)) {
-        fill_command_line(r, &line);
-        failure = open_pipe(answer) && open_pipe(words) ? spawn_with(c, program, &line, answer[1], words[1]) : errno;
-    }
-    close_descriptor(&answer[1]);
-    close_descriptor(&words[1]);
-    c->answer_fd = answer[0];
-    c->words_fd = words[0];
-    return failure;
-}
-
-static void read_answer(child *c) {
-    char part[4096];
-    const ssize_t n = read(c->answer_fd, part, sizeof part);
-    if (n < 0 && errno == EINTR) {
-        return;
-    }
-    if (n <= 0 || c->answer.size + (size_t)n > MOST_ANSWER || !text_buffer_append(&c->answer, part, (size_t)n)) {
-        close_descriptor(&c->answer_fd);
-    }
-}
-
-static void read_words(child *c) {
-    char part[4096];
-    const ssize_t n = read(c->words_fd, part, sizeof part);
-    if (n == 0 || (n < 0 && errno != EINTR)) {
-        close_descriptor(&c->words_fd);
-    }
-    for (ssize_t i = 0; i < n; i++) {
-        c->ring[c->n_printed++ % PROBE_WORDS_SIZE] = part[i];
-    }
-}
-
-static bool is_answered(const child *c) {
+static bool is_answered(const child_process *c) {
     static const char end[] = "\nend\n";
     const size_t size = sizeof end - 1;
     return c->answer.size >= size && memcmp(c->answer.text + c->answer.size - size, end, size) == 0;
-}
-
-static bool has_ended(child *c) {
-    if (c->pid > 0 && waitpid(c->pid, &c->exit_status, WNOHANG) == c->pid) {
-        c->pid = 0;
-    }
-    return c->pid == 0;
 }
 
 typedef uint32_t wait_end;
 enum { WAIT_ANSWERED, WAIT_DIED, WAIT_LATE, WAIT_CANCELLED };
 
 /* Devices that are being timed, or have been: what is slow then is no sign of a driver that hangs. */
-static uint32_t count_measured(const child *c) {
+static uint32_t count_measured(const child_process *c) {
     uint32_t n = 0;
     size_t at = 0;
     while (c->answer.text != NULL && at < c->answer.size) {
@@ -238,10 +143,9 @@ static uint32_t count_measured(const child *c) {
 }
 
 /* Reads until the answer is whole, the child is gone, or time is up. */
-static wait_end wait_for(child *c, const probe_request *r, double until) {
+static wait_end wait_for(child_process *c, const probe_request *r, double until) {
     for (;;) {
         const double left = until + count_measured(c) * MEASURE_TIMEOUT - clock_seconds();
-        struct pollfd polled[2] = {{c->answer_fd, POLLIN, 0}, {c->words_fd, POLLIN, 0}};
         if (is_answered(c)) {
             return WAIT_ANSWERED;
         }
@@ -251,48 +155,17 @@ static wait_end wait_for(child *c, const probe_request *r, double until) {
         if (left <= 0.0) {
             return WAIT_LATE;
         }
-        const bool is_over = has_ended(c); /* asked before the pipes are read for the last time */
-        const int n = poll(polled, 2, is_over ? 0 : left > 0.05 ? 50 : (int)(left * 1000.0) + 1);
-        if (n > 0 && polled[0].revents != 0) {
-            read_answer(c);
-        }
-        if (n > 0 && polled[1].revents != 0) {
-            read_words(c);
-        }
-        if (is_over && n <= 0) {
+        const bool is_over = child_process_has_ended(c); /* asked before the pipes are read for the last time */
+        const bool has_come = child_process_read(c, is_over ? 0 : left > 0.05 ? 50 : (int)(left * 1000.0) + 1);
+        if (is_over && !has_come) {
             return is_answered(c) ? WAIT_ANSWERED : WAIT_DIED;
         }
     }
 }
 
-static void bury(child *c) {
-    if (c->pid > 0) {
-        kill(-c->pid, SIGKILL);
-        kill(c->pid, SIGKILL);
-        while (waitpid(c->pid, &c->exit_status, 0) < 0 && errno == EINTR) {
-        }
-        c->pid = 0;
-    }
-    close_descriptor(&c->answer_fd);
-    close_descriptor(&c->words_fd);
-}
-
 /* --- What it means ---------------------------------------------------------------------------------------------------- */
 
-static void copy_words(const child *c, char *out) {
-    const size_t n = c->n_printed < PROBE_WORDS_SIZE - 1 ? c->n_printed : PROBE_WORDS_SIZE - 1;
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char byte = (unsigned char)c->ring[(c->n_printed - n + i) % PROBE_WORDS_SIZE];
-        out[i] = byte < ' ' || byte == 0x7F ? ' ' : (char)byte;
-    }
-    size_t end = n;
-    while (end > 0 && out[end - 1] == ' ') {
-        end--;
-    }
-    out[end] = '\0';
-}
-
-static void describe_death(const child *c, double limit, wait_end how, char *text, size_t room) {
+static void describe_death(const child_process *c, double limit, wait_end how, char *text, size_t room) {
     if (how == WAIT_LATE) {
         snprintf(text, room, "no answer within %g s", limit);
     } else if (WIFSIGNALED(c->exit_status)) {
@@ -302,7 +175,7 @@ static void describe_death(const child *c, double limit, wait_end how, char *tex
     }
 }
 
-static void tell_end(const child *c, wait_end how, double limit, probe_result *out) {
+static void tell_end(const child_process *c, wait_end how, double limit, probe_result *out) {
     probe_end *end = &out->answer.end;
     char death[160], stage[PROBE_STAGE_SIZE];
     probe_answer_last_stage(c->answer.text != NULL ? c->answer.text : "", c->answer.size, stage);
@@ -339,14 +212,14 @@ static double choose_timeout(const probe_request *r) {
 }
 
 void probe_run(const probe_request *request, probe_result *out) {
-    child c = {.answer_fd = -1, .words_fd = -1};
+    child_process c = {.answer_fd = -1, .words_fd = -1};
     const double begin = clock_seconds(), limit = choose_timeout(request);
     memset(out, 0, sizeof *out);
     const int failure = start_child(request, &c);
     const wait_end how = failure == 0 ? wait_for(&c, request, begin + limit) : WAIT_DIED;
-    bury(&c);
+    child_process_bury(&c);
     out->seconds = clock_seconds() - begin;
-    copy_words(&c, out->words);
+    child_process_words(&c, out->words);
     if (failure != 0) {
         out->answer.end.status = QN_IO;
         snprintf(out->answer.end.stage, sizeof out->answer.end.stage, "probe");
@@ -355,5 +228,5 @@ void probe_run(const probe_request *request, probe_result *out) {
         tell_end(&c, how, limit, out);
     }
     out->is_cacheable = failure == 0 && is_lasting_answer(&out->answer);
-    text_buffer_free(&c.answer);
+    child_process_free(&c);
 }

@@ -22,8 +22,9 @@
 #include "backends/backend_spec.h"
 #include "backends/probe_answer.h"
 #include "backends/registry.h"
+#include "base/child_process.h"
 
-#define PROBE_WORDS_SIZE 4096
+#define PROBE_WORDS_SIZE CHILD_WORDS_SIZE
 
 typedef struct probe_request {
     const registry_entry *entry;

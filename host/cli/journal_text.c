@@ -63,6 +63,14 @@ static qn_status put_term(journal_text *t, uint64_t id, uint32_t place, error_co
     return status < 0 ? status : put(t, " ", 1, err);
 }
 
+static qn_status name_quin(const uint64_t ids[4], qn_status status, error_context *err) {
+    char texts[4][20];
+    for (uint32_t place = 0; place < 4; place++) {
+        snprintf(texts[place], sizeof texts[place], "%016" PRIx64, ids[place]);
+    }
+    return term_name_quin((const char *const[]){texts[0], texts[1], texts[2], texts[3]}, status, err);
+}
+
 qn_status journal_text_make(journal_text *text, const char *word, const q42_quin *quin, error_context *err) {
     const uint64_t ids[4] = {quin->subject, quin->predicate, quin->object, quin->context};
     text->line.size = 0;
@@ -73,7 +81,7 @@ qn_status journal_text_make(journal_text *text, const char *word, const q42_quin
             status = put_term(text, ids[place], place, err);
         }
     }
-    return status < 0 ? status : put(text, ".\n", 2, err);
+    return status == QN_LIMIT ? name_quin(ids, status, err) : status < 0 ? status : put(text, ".\n", 2, err);
 }
 
 const char *journal_type_name(q42_journal_type type) {

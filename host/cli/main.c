@@ -46,16 +46,7 @@ static int print_version(void) {
     return EXIT_DONE;
 }
 
-static int refuse_command(const char *name) {
-    size_t at = 0;
-    const char *nearest = words_find_nearest(name, next_command, &at);
-    if (nearest != NULL) {
-        log_line(QN_LOG_ERROR, "unknown command %s; did you mean %s?", name, nearest);
-    } else {
-        log_line(QN_LOG_ERROR, "unknown command %s; quoin --help lists the commands", name);
-    }
-    return EXIT_USAGE;
-}
+static command_context context; /* large, and one a process */
 
 /* Parsing failed, perhaps before it came to --json. */
 static bool is_json_asked(int argc, char *const *argv) {
@@ -67,8 +58,20 @@ static bool is_json_asked(int argc, char *const *argv) {
     return false;
 }
 
+static int refuse_command(int argc, char *const *argv) {
+    size_t at = 0;
+    const char *name = argv[1], *nearest = words_find_nearest(name, next_command, &at);
+    context.json = is_json_asked(argc, argv);
+    if (nearest != NULL) {
+        FAIL(&context.err, QN_BAD_INPUT, "unknown command %s; did you mean %s?", name, nearest);
+    } else {
+        FAIL(&context.err, QN_BAD_INPUT, "unknown command %s; quoin --help lists the commands", name);
+    }
+    command_fail(&context);
+    return EXIT_USAGE;
+}
+
 static int run_command(const command *which, int argc, char *const *argv) {
-    static command_context context; /* large, and one a process */
     int status = EXIT_USAGE;
     if (command_parse(&context, which, argc, argv) < 0) {
         context.json = context.json || is_json_asked(argc, argv);
@@ -110,7 +113,7 @@ static int dispatch(int argc, char **argv) {
             return run_command(commands[i], argc - 2, argv + 2);
         }
     }
-    return refuse_command(name);
+    return refuse_command(argc, argv);
 }
 
 int main(int argc, char **argv) {

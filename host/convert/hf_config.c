@@ -75,8 +75,7 @@ static void translate_sizes(hf_model *m) {
     m->n_context = hf_uint(o, "max_position_embeddings", 1, UINT32_MAX - 1, d->n_context);
     const uint32_t n_ff = hf_uint(o, "intermediate_size", 1, MAX_WIDTH, d->n_ff);
     m->n_head = hf_uint(o, "num_attention_heads", 1, MAX_HEADS, d->n_head);
-    const uint32_t n_head_kv = hf_uint(o, "num_key_value_heads", 1, MAX_HEADS,
-                                       d->n_head_kv > 0 ? d->n_head_kv : m->n_head);
+    m->n_head_kv = hf_uint(o, "num_key_value_heads", 1, MAX_HEADS, d->n_head_kv > 0 ? d->n_head_kv : m->n_head);
     const uint32_t told_head_dim = hf_uint(o, "head_dim", 1, MAX_WIDTH, d->head_dim);
     const double epsilon = hf_float(o, "rms_norm_eps", 1e-30, 1.0, d->epsilon);
     if (o->status < 0) {
@@ -88,12 +87,17 @@ static void translate_sizes(hf_model *m) {
                   "head_dim", m->n_head, m->n_embd);
         return;
     }
+    if (m->n_head % m->n_head_kv != 0) {
+        hf_refuse(o, QN_BAD_FILE, "num_key_value_heads", "is %u, which does not divide num_attention_heads %u", m->n_head_kv,
+                  m->n_head);
+        return;
+    }
     key_list_uint(m->keys, ".context_length", m->n_context);
     key_list_uint(m->keys, ".embedding_length", m->n_embd);
     key_list_uint(m->keys, ".block_count", m->n_layer);
     key_list_uint(m->keys, ".feed_forward_length", n_ff);
     key_list_uint(m->keys, ".attention.head_count", m->n_head);
-    key_list_uint(m->keys, ".attention.head_count_kv", n_head_kv);
+    key_list_uint(m->keys, ".attention.head_count_kv", m->n_head_kv);
     key_list_float(m->keys, ".attention.layer_norm_rms_epsilon", epsilon);
     if (told_head_dim > 0) {
         key_list_uint(m->keys, ".attention.key_length", told_head_dim);
@@ -125,6 +129,44 @@ static void translate_embedding(hf_model *m) {
     }
     const uint32_t file_type = table->entry->dtype == SFT_F32 ? 0 : table->entry->dtype == SFT_F16 ? 1 : 32;
     key_list_uint(m->keys, "general.file_type", file_type);
+}
+
+/* What the tensors of a layer's attention say about heads: elements of one axis, as multiples of head_dim. */
+static const struct {
+    const char *part;
+    uint32_t axis, heads, heads_kv; /* heads * num_attention_heads + heads_kv * num_key_value_heads; 0 and 0: one head */
+    const char *key;
+} attention_parts[] = {
+    {"q_proj", 0, 1, 0, "num_attention_heads"},   {"k_proj", 0, 0, 1, "num_key_value_heads"},
+    {"v_proj", 0, 0, 1, "num_key_value_heads"},   {"qkv_proj", 0, 1, 2, "num_key_value_heads"},
+    {"o_proj", 1, 1, 0, "num_attention_heads"},   {"q_norm", 0, 0, 0, "head_dim"},
+    {"k_norm", 0, 0, 0, "head_dim"},
+};
+
+static void check_part(hf_model *m, uint32_t layer, size_t i) {
+    char name[200];
+    const fmt_str table = m->table->entry->name;
+    const int prefix = (int)(table.size - (sizeof "embed_tokens.weight" - 1));
+    const uint32_t n_heads = attention_parts[i].heads * m->n_head + attention_parts[i].heads_kv * m->n_head_kv;
+    const uint64_t wanted = (uint64_t)(n_heads > 0 ? n_heads : 1) * m->head_dim;
+    const uint32_t axis = attention_parts[i].axis;
+    snprintf(name, sizeof name, "%.*slayers.%u.self_attn.%s.weight", prefix, table.data, layer, attention_parts[i].part);
+    const hf_tensor *tensor = hf_find_tensor(m->folder, name);
+    if (tensor != NULL && tensor->entry->rank > axis && tensor->entry->shape[axis] != wanted) {
+        hf_refuse(&m->text, QN_BAD_FILE, attention_parts[i].key,
+                  "does not fit the weights: with num_attention_heads %u, num_key_value_heads %u and head_dim %u tensor %s "
+                  "must have %llu %s, and has %llu", m->n_head, m->n_head_kv, m->head_dim, name, (unsigned long long)wanted,
+                  axis == 0 ? "rows" : "columns", (unsigned long long)tensor->entry->shape[axis]);
+    }
+}
+
+/* A tensor that is not there is missed by the architecture. */
+static void check_heads(hf_model *m) {
+    for (uint32_t layer = 0; layer < m->n_layer; layer++) {
+        for (size_t i = 0; m->text.status == QN_OK && i < sizeof attention_parts / sizeof attention_parts[0]; i++) {
+            check_part(m, layer, i);
+        }
+    }
 }
 
 /* Do both hold the same bytes? */
@@ -283,6 +325,7 @@ qn_status hf_translate_config(const hf_folder *folder, key_list *list, uint32_t 
     if (m.text.status == QN_OK) {
         refuse_unknown_parts(&m);
         translate_embedding(&m);
+        check_heads(&m);
         check_output(&m, &config);
         translate_attention(&m);
         hf_translate_rope(&m);

@@ -27,7 +27,7 @@ typedef struct hf_model {
     hf_object text;    /* config.json, or the part of it that is about text */
     key_list *keys;
     const hf_tensor *table; /* the embedding */
-    uint32_t n_layer, n_embd, n_head, head_dim, n_context, n_vocab;
+    uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_context, n_vocab;
 } hf_model;
 
 /* RoPE: base, dimensions, scaling. The failure is in model->text.status. */

@@ -157,27 +157,35 @@ const hf_tensor *hf_find_tensor(const hf_folder *folder, const char *name) {
 
 /* ------------------------------------------------------------------------------------------------------- JSON files */
 
-static qn_status load_document(const hf_folder *folder, const char *name, uint64_t limit, hf_json *out,
+#define CONFIG_CONTENT                                                                                                 \
+    "architectures or model_type, hidden_size, num_hidden_layers, num_attention_heads and the other sizes of the model"
+
+/* `content`: what the file is for, told where it is empty. */
+static qn_status load_document(const hf_folder *folder, const char *name, uint64_t limit, const char *content, hf_json *out,
                                error_context *err) {
     char path[HF_PATH_SIZE];
     QN_TRY(join_path(folder->path, name, path, err), err, "looking for %s", name);
     if (!is_there(path)) {
         return QN_OK;
     }
-    return hf_json_load(path, limit, out, err);
+    return hf_json_load(path, limit, content, out, err);
 }
 
 static qn_status load_documents(hf_folder *folder, error_context *err) {
     char path[HF_PATH_SIZE];
-    QN_TRY(load_document(folder, "config.json", HF_CONFIG_LIMIT, &folder->config, err), err, "reading the folder");
+    QN_TRY(load_document(folder, "config.json", HF_CONFIG_LIMIT, CONFIG_CONTENT, &folder->config, err), err,
+           "reading the folder");
     if (folder->config.root == NULL) {
         return QN_OK; /* weights alone: what stands beside them may be another model's */
     }
-    QN_TRY(load_document(folder, "tokenizer.json", HF_TOKENIZER_LIMIT, &folder->tokenizer, err), err,
+    if (json_object_size(folder->config.root) == 0) {
+        return FAIL(err, QN_BAD_FILE, "%s: line 1: the object is empty; missing are " CONFIG_CONTENT, folder->config.path);
+    }
+    QN_TRY(load_document(folder, "tokenizer.json", HF_TOKENIZER_LIMIT, "the model, its vocab and merges", &folder->tokenizer, err), err,
            "reading the folder");
-    QN_TRY(load_document(folder, "tokenizer_config.json", HF_CONFIG_LIMIT, &folder->tokenizer_config, err), err,
+    QN_TRY(load_document(folder, "tokenizer_config.json", HF_CONFIG_LIMIT, "special tokens, at least {}", &folder->tokenizer_config, err), err,
            "reading the folder");
-    QN_TRY(load_document(folder, "generation_config.json", HF_CONFIG_LIMIT, &folder->generation, err), err,
+    QN_TRY(load_document(folder, "generation_config.json", HF_CONFIG_LIMIT, "settings, at least {}", &folder->generation, err), err,
            "reading the folder");
     QN_TRY(join_path(folder->path, "chat_template.jinja", path, err), err, "looking for a template");
     return is_there(path) ? hf_text_load(path, HF_CONFIG_LIMIT, &folder->template_text, &folder->template_size, err)

@@ -24,7 +24,19 @@ static qn_status check_size(const mapped_file *file, uint64_t limit, error_conte
                                            file->path, file->span.size, limit);
 }
 
-static qn_status parse(const mapped_file *file, json_t **out_root, error_context *err) {
+static bool is_blank(fmt_span span) {
+    for (uint64_t i = 0; i < span.size; i++) {
+        if (strchr(" \t\r\n", span.data[i]) == NULL || span.data[i] == '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static qn_status parse(const mapped_file *file, const char *content, json_t **out_root, error_context *err) {
+    if (is_blank(file->span)) {
+        return FAIL(err, QN_BAD_FILE, "%s: line 1: the file is empty; missing is one JSON object with %s", file->path, content);
+    }
     json_error_t error = {.text = ""};
     char words[HF_QUOTE_SIZE];
     json_t *root = json_loadb((const char *)file->span.data, (size_t)file->span.size,
@@ -45,10 +57,10 @@ static qn_status parse(const mapped_file *file, json_t **out_root, error_context
     return QN_OK;
 }
 
-static qn_status load(const mapped_file *file, uint64_t limit, hf_json *out, error_context *err) {
+static qn_status load(const mapped_file *file, uint64_t limit, const char *content, hf_json *out, error_context *err) {
     json_t *root = NULL;
     QN_TRY(check_size(file, limit, err), err, "reading JSON");
-    QN_TRY(parse(file, &root, err), err, "reading JSON");
+    QN_TRY(parse(file, content, &root, err), err, "reading JSON");
     qn_status status = mapped_file_check(file, err);
     char *path = status < 0 ? NULL : strdup(file->path);
     if (status == QN_OK && path == NULL) {
@@ -62,13 +74,13 @@ static qn_status load(const mapped_file *file, uint64_t limit, hf_json *out, err
     return QN_OK;
 }
 
-qn_status hf_json_load(const char *path, uint64_t limit, hf_json *out, error_context *err) {
+qn_status hf_json_load(const char *path, uint64_t limit, const char *content, hf_json *out, error_context *err) {
     mapped_file file;
     const qn_status found = mapped_file_open(path, &file, err);
     if (found < 0) {
         return found;
     }
-    const qn_status status = load(&file, limit, out, err);
+    const qn_status status = load(&file, limit, content, out, err);
     mapped_file_close(&file);
     return status;
 }

@@ -8,7 +8,7 @@
  * Memory:    the tree is the document's until hf_json_free; texts and members are borrowed from it.
  *
  *     hf_json config;
- *     QN_TRY(hf_json_load("model/config.json", HF_CONFIG_LIMIT, &config, err), err, "reading the folder");
+ *     QN_TRY(hf_json_load("model/config.json", HF_CONFIG_LIMIT, "sizes", &config, err), err, "reading the folder");
  *     hf_object o = hf_json_object(&config, err);
  *     const uint32_t width = hf_uint(&o, "hidden_size", 1, 1u << 24, HF_REQUIRED);
  *     if (o.status < 0) { ... }
@@ -35,8 +35,9 @@ typedef struct hf_json {
 } hf_json;
 
 /* Reads a file that holds one JSON object. QN_NOT_FOUND when it is not there; QN_BAD_FILE with line and column for what is
- * no JSON, has a key twice or is deeper than the parser goes; QN_LIMIT above `limit` bytes. [may block] */
-qn_status hf_json_load(const char *path, uint64_t limit, hf_json *out, error_context *err);
+ * no JSON, has a key twice or is deeper than the parser goes; QN_LIMIT above `limit` bytes. `content` says what the object is
+ * for, where the file is empty. [may block] */
+qn_status hf_json_load(const char *path, uint64_t limit, const char *content, hf_json *out, error_context *err);
 void hf_json_free(hf_json *document);
 
 /* The whole of a text file, terminated, malloc'ed. Errors as above. [may block] */

@@ -44,12 +44,31 @@ static uint32_t read_listed_id(hf_vocabulary *v, const hf_json *document, const 
     if (element == NULL) {
         return TOKEN_NONE;
     }
-    if (!json_is_integer(element) || json_integer_value(element) < 0 || json_integer_value(element) >= v->n_tokens) {
+    if (!json_is_integer(element)) {
         hf_refuse(&o, QN_BAD_FILE, key, "must be an id from 0 to %u, or a list of them", v->n_tokens - 1);
         v->file.status = o.status;
         return TOKEN_NONE;
     }
+    if (json_integer_value(element) < 0 || json_integer_value(element) >= v->n_tokens) {
+        hf_refuse(&o, QN_BAD_FILE, key, "is %lld, which is outside the vocabulary: must be an id from 0 to %u, or a list of them",
+                  (long long)json_integer_value(element), v->n_tokens - 1);
+        v->file.status = o.status;
+        return TOKEN_NONE;
+    }
     return (uint32_t)json_integer_value(element);
+}
+
+void hf_check_ids(hf_vocabulary *v) {
+    static const char *const keys[] = {"bos_token_id", "eos_token_id"};
+    const hf_json *documents[] = {&v->folder->config, &v->folder->generation};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        for (size_t k = 0; k < sizeof documents / sizeof documents[0]; k++) {
+            size_t index = 0;
+            while (v->file.status == QN_OK && read_listed_id(v, documents[k], keys[i], index) != TOKEN_NONE) {
+                index++;
+            }
+        }
+    }
 }
 
 /* By text in tokenizer_config.json, or else by number in config.json or generation_config.json. */

@@ -232,7 +232,11 @@ static qn_status translate_all(hf_vocabulary *v) {
 }
 
 qn_status hf_translate_tokenizer(const hf_folder *folder, uint32_t n_vocab, key_list *list, error_context *err) {
-    hf_vocabulary v = {.folder = folder, .keys = list, .n_tokens = n_vocab};
+    hf_vocabulary v = {.folder = folder, .keys = list, .n_tokens = n_vocab, .file = {.err = err}};
+    hf_check_ids(&v);
+    if (v.file.status < 0) {
+        return v.file.status;
+    }
     if (folder->tokenizer.root == NULL) {
         return QN_OK;
     }

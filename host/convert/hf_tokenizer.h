@@ -48,6 +48,10 @@ bool hf_read_merge(const json_t *value, fmt_str *left, fmt_str *right);
 /* Refuses merge number `rank`. */
 qn_status hf_refuse_merge(hf_vocabulary *v, size_t rank, const char *what);
 
+/* The ids of BOS and EOS that config.json and generation_config.json give must be in the vocabulary, also where a text in
+ * tokenizer_config.json goes before them. The failure is in vocabulary->file.status. */
+void hf_check_ids(hf_vocabulary *v);
+
 /* Adds the ids of special tokens, whether BOS and EOS are put around a text, and the chat template. */
 qn_status hf_translate_specials(hf_vocabulary *v);
 

@@ -1,6 +1,8 @@
 /* query_output.c — which rows are written, and how. */
 #include "graph/query_output.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +153,35 @@ static qn_status flush(query_output *o, uint64_t at_least, error_context *err) {
     return is_written ? QN_OK : QN_IO;
 }
 
+/* A term that has no text of a bearable length: says of which statement. */
+static qn_status name_quin(const query_output *o, uint32_t pattern, const uint64_t *values, qn_status status, error_context *err) {
+    char ids[N_PLACES][20];
+    const char *places[N_PLACES];
+    for (uint32_t place = 0; place < N_PLACES; place++) {
+        const pattern_slot *slot = &o->query->patterns[pattern].slots[place];
+        const bool is_default = slot->kind == SLOT_DEFAULT_GRAPH || (place == NTRIPLES_GRAPH && slot->kind == SLOT_VARIABLE &&
+                                                                     values[slot->variable] == Q42_DEFAULT_GRAPH);
+        if (slot->kind == SLOT_VARIABLE) {
+            snprintf(ids[place], sizeof ids[place], "%016" PRIx64, values[slot->variable]);
+        }
+        places[place] = is_default ? "DEFAULT" : slot->kind == SLOT_VARIABLE ? ids[place] : slot->term.text;
+    }
+    return term_name_quin(places, status, err);
+}
+
+/* The first pattern that has the variable. */
+static uint32_t find_pattern(const query_output *o, uint32_t variable) {
+    for (uint32_t i = 0; i < o->query->n_patterns; i++) {
+        for (uint32_t place = 0; place < N_PLACES; place++) {
+            const pattern_slot *slot = &o->query->patterns[i].slots[place];
+            if (slot->kind == SLOT_VARIABLE && slot->variable == variable) {
+                return i;
+            }
+        }
+    }
+    return 0;
+}
+
 /* The terms of one matched statement, then " .". */
 static qn_status put_statement(query_output *o, uint32_t pattern, const uint64_t *values, error_context *err) {
     qn_status status = QN_OK;
@@ -177,6 +208,7 @@ static qn_status put_statements(query_output *o, const uint64_t *values, error_c
     qn_status status = QN_OK;
     for (uint32_t i = 0; status == QN_OK && i < o->query->n_patterns; i++) {
         status = put_statement(o, i, values, err);
+        status = status == QN_LIMIT ? name_quin(o, i, values, status, err) : status;
     }
     return status;
 }
@@ -184,7 +216,9 @@ static qn_status put_statements(query_output *o, const uint64_t *values, error_c
 static qn_status fill_cells(query_output *o, const uint64_t *values, error_context *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; status == QN_OK && i < o->options.n_columns; i++) {
-        status = term_printer_get(&o->printer, values[o->options.columns[i]], o->places[i], &o->cells[i], err);
+        const uint32_t variable = o->options.columns[i];
+        status = term_printer_get(&o->printer, values[variable], o->places[i], &o->cells[i], err);
+        status = status == QN_LIMIT ? name_quin(o, find_pattern(o, variable), values, status, err) : status;
     }
     return status;
 }

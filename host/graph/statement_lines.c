@@ -18,7 +18,9 @@ qn_status statement_lines_begin(statement_lines *lines, graph_volume *volume, bo
         return FAIL(err, QN_NO_HOST_MEM, "out of memory");
     }
     graph_scan_begin(lines->scan, volume, NULL);
-    return term_printer_init(&lines->printer, volume, err);
+    const qn_status status = term_printer_init(&lines->printer, volume, err);
+    lines->printer.leaves_triples = true;
+    return status;
 }
 
 void statement_lines_end(statement_lines *lines) {

@@ -131,13 +131,26 @@ static qn_status put_surface(term_printer *p, const q42_term *entry, uint32_t pl
     return may_stand(term.kind, place) ? put_term(cell, &term, err) : put_quoted(cell, entry->hash, text, err);
 }
 
+static qn_status put_part(term_printer *p, const q42_term *entry, const term_cell *part, term_cell *cell, error_context *err) {
+    if (cell->text.size + part->text.size + 3 > TERM_TEXT_MAX) {
+        return FAIL(err, QN_LIMIT, "%s: byte %llu: the text of the triple %016llx, with those that stand in it, is longer than %llu bytes, "
+                    "which is the limit for one term", graph_volume_path(p->volume), (unsigned long long)entry->offset,
+                    (unsigned long long)entry->hash, (unsigned long long)TERM_TEXT_MAX);
+    }
+    return put_text(cell, part->text.text, part->text.size, err);
+}
+
 static qn_status put_triple(term_printer *p, const q42_term *entry, unsigned depth, term_cell *cell, error_context *err) {
+    if (p->leaves_triples) {
+        cell->kind = SHOWN_TRIPLE;
+        return QN_OK;
+    }
     qn_status status = put_text(cell, "<< ", 3, err);
     for (uint32_t i = 0; status == QN_OK && i < 3; i++) {
         term_cell part = {.is_filled = false};
         status = print_id(p, entry->triple[i], i, depth + 1, &part, err);
         if (status == QN_OK) {
-            status = put_text(cell, part.text.text, part.text.size, err);
+            status = put_part(p, entry, &part, cell, err);
         }
         if (status == QN_OK) {
             status = put_text(cell, i < 2 ? " " : " >>", i < 2 ? 1 : 3, err);
@@ -223,6 +236,12 @@ qn_status term_printer_get(term_printer *printer, uint64_t id, uint32_t place, t
     }
     add_counts(&printer->counts, &cell->counts);
     return QN_OK;
+}
+
+qn_status term_name_quin(const char *const places[4], qn_status status, error_context *err) {
+    char text[400];
+    snprintf(text, sizeof text, "the quin %.90s %.90s %.90s %.90s", places[0], places[1], places[2], places[3]);
+    return error_put_path(err, status, text);
 }
 
 bool term_counts_describe(const term_counts *counts, char *out, size_t size) {

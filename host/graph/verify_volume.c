@@ -287,7 +287,7 @@ static const char *compare_member(const q42_segment *member, const subject *s, c
     q42_term first = {0};
     room[0] = '\0';
     if (report_of(s)->role == VERIFY_SHARD) {
-        q42_lexicon_walk walk = {0, 0};
+        q42_lexicon_walk walk = {0};
         if (q42_lexicon_next(&s->volume.lexicon, &walk, &first, NULL) == FMT_OK) {
             held.least = held.most = first.hash;
             q42_term last;

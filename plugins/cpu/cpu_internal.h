@@ -23,14 +23,16 @@
 #define CPU_NONE UINT32_MAX
 
 struct qn_plugin_state {
-    const qn_host *host; /* &own_host */
-    qn_host own_host;    /* the table that start was given is valid for that call only */
+    const qn_host *host;      /* &own_host */
+    qn_host own_host;         /* the table that start was given is valid for that call only */
+    uint32_t n_devices;       /* open now */
     uint32_t isa;             /* CPU_ISA_*, from option isa */
     uint64_t features;        /* qn_machine.cpu_features[0] */
 };
 
 struct qn_device {
     qn_plugin_state *plugin;
+    uint32_t n_programs;      /* compiled and not freed */
     cpu_ops ops;
     char isa_text[64];
 };

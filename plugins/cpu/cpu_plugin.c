@@ -71,9 +71,15 @@ static qn_status start(const qn_host *theirs, const qn_option *options, uint32_t
 }
 
 static void stop(qn_plugin_state *plugin) {
-    if (plugin != NULL) {
-        plugin->host->mem_free(plugin->host->ctx, plugin);
+    if (plugin == NULL) {
+        return;
     }
+    const qn_host host = plugin->own_host;
+    if (plugin->n_devices > 0) {
+        host.log(host.ctx, QN_LOG_ERROR, "cpu: stop while a device is open: its memory is kept");
+        return;
+    }
+    host.mem_free(host.ctx, plugin);
 }
 
 static qn_status list_devices(qn_plugin_state *plugin, qn_device_info *infos, uint64_t stride, uint32_t room, uint32_t *count,
@@ -114,6 +120,7 @@ static qn_status open_device(qn_plugin_state *plugin, const char *device_id, con
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a device");
     }
     device->plugin = plugin;
+    plugin->n_devices++;
     cpu_ops_init(&device->ops, plugin->features, plugin->isa);
     snprintf(device->isa_text, sizeof device->isa_text, "%s", cpu_ops_isa_text(plugin->features, plugin->isa));
     *out = device;
@@ -121,9 +128,16 @@ static qn_status open_device(qn_plugin_state *plugin, const char *device_id, con
 }
 
 static void close_device(qn_device *device) {
-    if (device != NULL) {
-        device->plugin->host->mem_free(device->plugin->host->ctx, device);
+    if (device == NULL) {
+        return;
     }
+    const qn_host *const host = device->plugin->host;
+    if (device->n_programs > 0) {
+        host->log(host->ctx, QN_LOG_ERROR, "cpu: close while a program is there: its memory is kept");
+        return;
+    }
+    device->plugin->n_devices--;
+    host->mem_free(host->ctx, device);
 }
 
 static const qn_plugin table = {

@@ -228,6 +228,7 @@ qn_status cpu_compile(qn_device *device, const qn_program *program, const qn_lim
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a program");
     }
     prog->device = device;
+    device->n_programs++;
     prog->host = host;
     prog->limits = own_limits;
     prog->numeric = choose_numeric(&options);
@@ -247,6 +248,11 @@ void cpu_prog_free(qn_prog *prog) {
         return;
     }
     const qn_host *const host = prog->host;
+    if (prog->n_sessions > 0) {
+        host->log(host->ctx, QN_LOG_ERROR, "cpu: prog_free while a session is there: its memory is kept");
+        return;
+    }
+    prog->device->n_programs--;
     for (uint32_t i = 0; i < prog->n_ropes; i++) {
         host->mem_free(host->ctx, prog->ropes[i].frequency);
     }

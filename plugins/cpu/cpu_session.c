@@ -72,6 +72,7 @@ qn_status cpu_session_new(qn_prog *prog, qn_session **out, qn_error *err) {
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for a session");
     }
     session->prog = prog;
+    prog->n_sessions++;
     session->private_stride = private_bytes(prog);
     if (!fill_session(session)) {
         cpu_session_free(session);
@@ -88,6 +89,7 @@ void cpu_session_free(qn_session *session) {
     }
     const qn_host *const host = session->prog->host;
     void *const ctx = host->ctx;
+    session->prog->n_sessions--;
     for (uint32_t i = 0; session->states != NULL && i < session->prog->n_buffers; i++) {
         host->mem_free(ctx, session->states[i]);
     }

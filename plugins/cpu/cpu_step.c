@@ -51,6 +51,7 @@ qn_status cpu_step(qn_session *session, const qn_step *theirs, qn_error *err) {
     atomic_init(&run.stop_stage, CPU_NONE);
     host->team_run(host->ctx, cpu_run_worker, &run);
     if (atomic_load_explicit(&run.stop_stage, memory_order_relaxed) != CPU_NONE) {
+        session->stepped = false; /* what a tap would read is half of this step */
         return qn_fail(err, QN_CANCELLED, "the step was cancelled");
     }
     session->last_tokens = step.n_tokens;

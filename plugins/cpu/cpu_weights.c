@@ -123,7 +123,7 @@ static qn_status bind_one(qn_prog *prog, const void *theirs, qn_error *err) {
     const qn_buffer *const info = qn_program_buffer(prog->program, weight.buffer);
     const char *const name = qn_program_name(prog->program, info);
     cpu_weight *const out = &prog->weights[weight.buffer];
-    const uint32_t how = weight.flags & (QN_WEIGHT_COPY | QN_WEIGHT_BORROW);
+    const uint32_t how = weight.flags;
     if (out->bound) {
         return qn_fail(err, QN_BAD_STATE, "bind_weights: '%s' is bound already", name);
     }

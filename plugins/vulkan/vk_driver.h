@@ -134,7 +134,8 @@ typedef struct vk_validation {
     VkDebugUtilsMessengerCreateInfoEXT messenger;
     VkValidationFeaturesEXT features;
 } vk_validation;
-qn_status vk_validation_add(gpu_driver_state *state, vk_validation *validation, VkInstanceCreateInfo *info, qn_error *err);
+enum { VK_VALIDATE_OFF = 0, VK_VALIDATE_CALLS = 1, VK_VALIDATE_KERNELS = 2 };
+qn_status vk_validation_add(gpu_driver_state *state, uint32_t mode, vk_validation *validation, VkInstanceCreateInfo *info, qn_error *err);
 qn_status vk_validation_begin(gpu_driver_state *state, const vk_validation *validation, qn_error *err);
 void vk_validation_end(gpu_driver_state *state);
 

@@ -6,9 +6,10 @@
 #include "vk_driver.h"
 
 static const qn_option_info options[] = {
-    {.size = sizeof(qn_option_info), .type = QN_OPTION_BOOL, .applies = QN_OPTION_AT_START, .key = "validate", .default_value = "off",
-     .choices = "", .help = "Run under the Khronos validation layer, GPU-assisted and synchronisation checks included; its errors "
-                            "make a step fail."},
+    {.size = sizeof(qn_option_info), .type = QN_OPTION_CHOICE, .applies = QN_OPTION_AT_START, .key = "validate", .default_value = "off",
+     .choices = "off|calls|kernels",
+     .help = "Run under the Khronos validation layer, which checks calls and barriers (calls) and also what kernels touch (kernels); its "
+             "errors make a step fail."},
     {.size = sizeof(qn_option_info), .type = QN_OPTION_BOOL, .applies = QN_OPTION_AT_OPEN, .key = "import", .default_value = "on",
      .choices = "", .help = "Read weights in the mapped file where the device shares the host's memory; off copies them."},
     {.size = sizeof(qn_option_info), .type = QN_OPTION_BOOL, .applies = QN_OPTION_AT_OPEN, .key = "subgroups", .default_value = "on",
@@ -26,7 +27,18 @@ qn_status vk_read_switch(const qn_option *option, bool *value, qn_error *err) {
     return qn_fail(err, QN_BAD_ARG, "option %s is on or off; '%s' was given", option->key, option->value == NULL ? "" : option->value);
 }
 
-static qn_status make_instance(gpu_driver_state *state, bool validate, qn_error *err) {
+static qn_status read_validate(const qn_option *option, uint32_t *mode, qn_error *err) {
+    static const char *const words[] = {[VK_VALIDATE_OFF] = "off", [VK_VALIDATE_CALLS] = "calls", [VK_VALIDATE_KERNELS] = "kernels"};
+    for (uint32_t i = 0; option->value != NULL && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(option->value, words[i]) == 0) {
+            *mode = i;
+            return QN_OK;
+        }
+    }
+    return qn_fail(err, QN_BAD_ARG, "option validate is one of off, calls, kernels; '%s' was given", option->value == NULL ? "" : option->value);
+}
+
+static qn_status make_instance(gpu_driver_state *state, uint32_t validate, qn_error *err) {
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "quoin",
                                            .pEngineName = "quoin", .apiVersion = VK_API_VERSION_1_1};
     VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
@@ -37,7 +49,7 @@ static qn_status make_instance(gpu_driver_state *state, bool validate, qn_error 
         return qn_fail(err, QN_TOO_OLD, "the Vulkan loader speaks version %u.%u; 1.1 is needed", VK_API_VERSION_MAJOR(version),
                        VK_API_VERSION_MINOR(version));
     }
-    qn_status status = validate ? vk_validation_add(state, &validation, &info, err) : QN_OK;
+    qn_status status = validate != VK_VALIDATE_OFF ? vk_validation_add(state, validate, &validation, &info, err) : QN_OK;
     if (status != QN_OK) {
         return status;
     }
@@ -60,10 +72,10 @@ static void stop(gpu_driver_state *state) {
 }
 
 static qn_status start(const qn_host *host, const qn_option *given, uint32_t n_given, gpu_driver_state **out, qn_error *err) {
-    bool validate = false;
+    uint32_t validate = VK_VALIDATE_OFF;
     qn_status status = QN_OK;
     for (uint32_t i = 0; status == QN_OK && i < n_given; i++) {
-        status = strcmp(given[i].key, "validate") == 0 ? vk_read_switch(&given[i], &validate, err) : QN_OK;
+        status = strcmp(given[i].key, "validate") == 0 ? read_validate(&given[i], &validate, err) : QN_OK;
     }
     if (status != QN_OK) {
         return status;

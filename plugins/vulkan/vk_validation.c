@@ -1,4 +1,5 @@
-/* vk_validation.c — option validate: the Khronos validation layer with its GPU-assisted and its synchronisation checks.
+/* vk_validation.c — option validate: the Khronos validation layer, which checks every call and the barriers between launches (calls)
+ * and, if asked, instruments the kernels to see what they touch (kernels). Instrumented kernels take long to compile.
  *
  * For tests: every error that the layer tells goes to the host's log, is counted, and makes the next run fail. */
 #include <stdio.h>
@@ -35,11 +36,11 @@ static bool has_layer(const vk_functions *vk) {
     return false;
 }
 
-qn_status vk_validation_add(gpu_driver_state *state, vk_validation *validation, VkInstanceCreateInfo *info, qn_error *err) {
+qn_status vk_validation_add(gpu_driver_state *state, uint32_t mode, vk_validation *validation, VkInstanceCreateInfo *info, qn_error *err) {
     static const char *const layers[] = {LAYER};
     static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
     static const VkValidationFeatureEnableEXT enabled[] = {
-        VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT, VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT, VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT};
     if (!has_layer(&state->vk)) {
         return qn_fail(err, QN_UNAVAILABLE, "validate: the layer " LAYER " is not installed (Debian: vulkan-validationlayers)");
     }
@@ -50,7 +51,7 @@ qn_status vk_validation_add(gpu_driver_state *state, vk_validation *validation, 
         .pfnUserCallback = take_message, .pUserData = state};
     validation->features = (VkValidationFeaturesEXT){
         .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, .pNext = &validation->messenger,
-        .enabledValidationFeatureCount = sizeof enabled / sizeof enabled[0], .pEnabledValidationFeatures = enabled};
+        .enabledValidationFeatureCount = mode == VK_VALIDATE_KERNELS ? 2 : 1, .pEnabledValidationFeatures = enabled};
     info->pNext = &validation->features;
     info->enabledLayerCount = 1;
     info->ppEnabledLayerNames = layers;

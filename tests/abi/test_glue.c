@@ -9,7 +9,7 @@
 #include <quoin/blocks.h>
 #include <quoin/glue_program.h>
 
-#include "two_layer.h"
+#include "test_stack.h"
 
 static void a_short_struct_is_refused_and_a_shorter_own_one_is_filled_up_with_zeros(void **state) {
     qn_limits own;
@@ -115,20 +115,20 @@ static uint64_t require_places(const qn_program *p, const qn_act_slot *slots, ui
 }
 
 static void acts_that_live_at_once_never_share_a_byte(void **state) {
-    op_random random = {3};
-    two_layer m;
+    stack s;
     qn_act_slot slots[OP_PROGRAM_ROOM];
     uint64_t shared = 0, apart = 0;
     qn_error error = {.size = sizeof error};
-    const qn_limits limits = rig_limits(13, 2, 1, 2, 64);
+    const qn_limits limits = test_limits(13, 2, 1, 2, 64);
     (void)state;
-    two_layer_init(&m, &random);
-    assert_int_equal(qn_plan_acts(m.program, &limits, 0, slots, &shared, &error), QN_OK);
-    const uint64_t sum = require_places(m.program, slots, shared, true);
+    test_stack_init(&s);
+    const qn_program *const p = s.m.program;
+    assert_int_equal(qn_plan_acts(p, &limits, 0, slots, &shared, &error), QN_OK);
+    const uint64_t sum = require_places(p, slots, shared, true);
     assert_true(shared < sum / 3);
-    assert_int_equal(qn_plan_acts(m.program, &limits, QN_COMPILE_MATERIALIZE, slots, &apart, &error), QN_OK);
-    assert_int_equal(require_places(m.program, slots, apart, false), apart);
-    two_layer_deinit(&m);
+    assert_int_equal(qn_plan_acts(p, &limits, QN_COMPILE_MATERIALIZE, slots, &apart, &error), QN_OK);
+    assert_int_equal(require_places(p, slots, apart, false), apart);
+    stack_free(&s);
 }
 
 static void acts_that_do_not_fit_are_refused(void **state) {
@@ -136,7 +136,7 @@ static void acts_that_do_not_fit_are_refused(void **state) {
     qn_act_slot slots[4];
     uint64_t bytes = 0;
     qn_error error = {.size = sizeof error};
-    const qn_limits limits = rig_limits(UINT32_MAX, 1, 1, 0, 0);
+    const qn_limits limits = test_limits(UINT32_MAX, 1, 1, 0, 0);
     (void)state;
     const uint32_t x = op_program_add_rows(p, "x", QN_ROLE_INPUT, QN_FORMAT_F32, UINT64_C(1) << 40, QN_DIM_TOKENS);
     const uint32_t a = op_program_add_rows(p, "large", QN_ROLE_ACT, QN_FORMAT_F32, UINT64_C(1) << 40, QN_DIM_TOKENS);

@@ -13,18 +13,17 @@
 
 #include <quoin/glue_program.h>
 
-#include "two_layer.h"
+#include "test_stack.h"
 
 typedef struct fixture {
-    two_layer model;
+    stack model;
     qn_program *program;   /* own copy, to be broken */
     qn_error error;
 } fixture;
 
 static int set_up(void **state) {
     static fixture f;
-    op_random random = {11};
-    two_layer_init(&f.model, &random);
+    test_stack_init(&f.model);
     *state = &f;
     return 0;
 }
@@ -33,15 +32,15 @@ static int tear_down(void **state) {
     fixture *f = *state;
     free(f->program);
     f->program = NULL;
-    two_layer_deinit(&f->model);
+    stack_free(&f->model);
     return 0;
 }
 
 static void renew(fixture *f) {
     free(f->program);
-    f->program = malloc(f->model.program->total_bytes);
+    f->program = malloc(f->model.m.program->total_bytes);
     assert_non_null(f->program);
-    memcpy(f->program, f->model.program, f->model.program->total_bytes);
+    memcpy(f->program, f->model.m.program, f->model.m.program->total_bytes);
     f->error = (qn_error){.size = sizeof f->error, .op = QN_NO_OP};
 }
 
@@ -156,7 +155,7 @@ static void break_rope_base(qn_program *p) { ((qn_rope_attrs *)attrs_of(p, find_
 static void break_rope_yarn(qn_program *p) { ((qn_rope_attrs *)attrs_of(p, find_op(p, QN_OP_ROPE)))->ext_factor = 1; }
 static void break_heads(qn_program *p) { ((qn_attention_attrs *)attrs_of(p, find_op(p, QN_OP_ATTENTION)))->n_kv_head = 0; }
 static void break_head_dim(qn_program *p) { ((qn_attention_attrs *)attrs_of(p, find_op(p, QN_OP_ATTENTION)))->head_dim = 32; }
-static void break_attention_group(qn_program *p) { operand_buffer(p, QN_OP_ATTENTION, 2)->group = 1; }
+static void break_attention_group(qn_program *p) { operand_buffer(p, QN_OP_ATTENTION, 2)->group ^= 1; }
 static void break_window(qn_program *p) { ((qn_cell_group *)(void *)((char *)p + p->groups_at))[0].window = 5; }
 static void break_gated(qn_program *p) { ((qn_gated_attrs *)attrs_of(p, find_op(p, QN_OP_GATED)))->kind = 9; }
 static void break_cap(qn_program *p) { ((qn_softcap_attrs *)attrs_of(p, find_op(p, QN_OP_SOFTCAP)))->cap = 0; }
@@ -269,12 +268,12 @@ static void every_broken_rule_is_refused_with_its_text(void **state) {
 static void a_program_that_is_cut_short_is_refused_at_every_length(void **state) {
     fixture *f = *state;
     /* Behind the names, the last section, there is only padding. */
-    const uint64_t total = (uint64_t)f->model.program->names_at + f->model.program->names_bytes;
+    const uint64_t total = (uint64_t)f->model.m.program->names_at + f->model.m.program->names_bytes;
     for (uint64_t n = 0; n < total; n += n < 256 ? 1 : 61) {
         void *cut = malloc(n + 1);
         qn_error error = {.size = sizeof error};
         assert_non_null(cut);
-        memcpy(cut, f->model.program, n);
+        memcpy(cut, f->model.m.program, n);
         /* As if the header had been adjusted: the sections must still be found missing. */
         if (n >= sizeof(qn_program)) {
             ((qn_program *)cut)->total_bytes = n;
@@ -296,7 +295,7 @@ static void an_unaligned_or_absent_program_is_refused(void **state) {
 
 static void a_program_with_longer_elements_is_accepted_when_their_tails_are_zero(void **state) {
     fixture *f = *state;
-    const qn_program *old = f->model.program;
+    const qn_program *old = f->model.m.program;
     const uint32_t grown = sizeof(qn_op) + 16;
     const uint64_t total = old->total_bytes + (uint64_t)old->n_ops * grown;
     qn_program *p = calloc(1, total);
@@ -318,31 +317,32 @@ static void a_program_with_longer_elements_is_accepted_when_their_tails_are_zero
 /* --- Mutations -------------------------------------------------------------------------------------------------------- */
 
 /* A word becomes a small number, a large one, a neighbour's value, or loses or gains a bit. */
-static void mutate(qn_program *p, op_random *random) {
+static void mutate(qn_program *p, cf_random *random) {
     uint32_t *words = (uint32_t *)(void *)p;
-    const uint32_t n_words = (uint32_t)(p->total_bytes / 4), at = op_random_below(random, n_words);
-    switch (op_random_below(random, 5)) {
-    case 0: words[at] = op_random_below(random, 9); break;
-    case 1: words[at] = UINT32_MAX - op_random_below(random, 9); break;
-    case 2: words[at] = words[op_random_below(random, n_words)]; break;
-    case 3: words[at] ^= 1u << op_random_below(random, 32); break;
-    default: words[at] += op_random_below(random, 17) - 8; break;
+    const uint32_t n_words = (uint32_t)(p->total_bytes / 4), at = cf_random_below(random, n_words);
+    switch (cf_random_below(random, 5)) {
+    case 0: words[at] = cf_random_below(random, 9); break;
+    case 1: words[at] = UINT32_MAX - cf_random_below(random, 9); break;
+    case 2: words[at] = words[cf_random_below(random, n_words)]; break;
+    case 3: words[at] ^= 1u << cf_random_below(random, 32); break;
+    default: words[at] += cf_random_below(random, 17) - 8; break;
     }
 }
 
 static void a_mutated_program_never_does_harm(void **state) {
     fixture *f = *state;
-    op_random random = {2024};
+    cf_random random = {2024};
     uint32_t n_accepted = 0;
-    backend b;
-    assert_true(backend_open(&b, backend_find("reference"), 0, 1));
-    const qn_limits limits = rig_limits(3, 3, 2, 2, 7);
+    cf_context *const ctx = test_context();
+    cf_backend b;
+    cf_open(ctx, &b, 1);
+    const qn_limits limits = test_limits(3, 3, 2, 2, 7);
     const qn_compile_options options = {.size = sizeof options, .numeric = QN_NUMERIC_F32ACC};
     for (uint32_t turn = 0; turn < 20000; turn++) {
         qn_prog *prog = NULL;
         renew(f);
         const uint64_t n_bytes = f->program->total_bytes;
-        for (uint32_t n = 1 + op_random_below(&random, 3); n > 0; n--) {
+        for (uint32_t n = 1 + cf_random_below(&random, 3); n > 0; n--) {
             mutate(f->program, &random);
             f->program->total_bytes = n_bytes;
         }
@@ -356,7 +356,7 @@ static void a_mutated_program_never_does_harm(void **state) {
         assert_true(status == QN_OK || f->error.text[0] != '\0');
         b.verbs->prog_free(prog);
     }
-    assert_int_equal(backend_close(&b), 0);
+    cf_close(ctx, &b);
     /* Names and numbers without a rule may change; most mutations must be seen. */
     assert_in_range(n_accepted, 100, 15000);
 }

@@ -10,7 +10,7 @@
 
 #include <quoin/glue_step.h>
 
-#include "two_layer.h"
+#include "test_stack.h"
 
 #define T 4
 #define N_CELLS 16
@@ -24,14 +24,14 @@ typedef struct sound_step {
     qn_span spans[2][2];
     qn_placement placements[2];
     qn_binding bindings[3];
-    float logits[2 * TWO_LAYER_VOCAB];
+    float logits[2 * TEST_STACK_VOCAB];
 } sound_step;
 
-static two_layer model;
+static stack model;
 
 static void make_step(sound_step *s) {
     memset(s, 0, sizeof *s);
-    s->limits = rig_limits(T, 2, 2, 2, N_CELLS);
+    s->limits = test_limits(T, 2, 2, 2, N_CELLS);
     for (uint32_t t = 0; t < T; t++) {
         s->ids[t] = (int32_t)t + 3;
         s->positions[t] = (int32_t)(t / 2);
@@ -85,11 +85,11 @@ static void break_span_overflow(sound_step *s) { s->spans[1][0].first_position =
 static void break_no_bindings(sound_step *s) { s->step.bindings = NULL; }
 static void break_binding_missing(sound_step *s) { s->step.n_bindings = 2; }
 static void break_binding_twice(sound_step *s) { s->bindings[1] = s->bindings[0]; }
-static void break_binding_weight(sound_step *s) { s->bindings[1].buffer = model.weight_at[0]; }
+static void break_binding_weight(sound_step *s) { s->bindings[1].buffer = TEST_STACK_EMBEDDING; }
 static void break_binding_bytes(sound_step *s) { s->bindings[2].bytes -= 4; }
 static void break_binding_data(sound_step *s) { s->bindings[2].data = NULL; }
 static void break_binding_alignment(sound_step *s) { s->bindings[0].data = (char *)s->ids + 2; }
-static void break_id(sound_step *s) { s->ids[3] = TWO_LAYER_VOCAB; }
+static void break_id(sound_step *s) { s->ids[3] = TEST_STACK_VOCAB; }
 static void break_negative_id(sound_step *s) { s->ids[0] = -1; }
 static void break_row(sound_step *s) { s->rows[1] = T; }
 static void break_size(sound_step *s) { s->step.size = 40; }
@@ -142,10 +142,10 @@ static void a_sound_step_is_accepted(void **state) {
     qn_error error = {.size = sizeof error};
     (void)state;
     make_step(&s);
-    assert_int_equal(qn_step_read(model.program, &s.limits, &s.step, &own, &error), QN_OK);
+    assert_int_equal(qn_step_read(model.m.program, &s.limits, &s.step, &own, &error), QN_OK);
     assert_ptr_equal(qn_step_binding(&own, model.rows)->data, s.rows);
     assert_ptr_equal(qn_step_placement(&own, 1)->cells, s.cells[1]);
-    assert_null(qn_step_binding(&own, model.weight_at[0]));
+    assert_null(qn_step_binding(&own, TEST_STACK_EMBEDDING));
 }
 
 static void every_broken_step_is_refused_with_its_text(void **state) {
@@ -156,7 +156,7 @@ static void every_broken_step_is_refused_with_its_text(void **state) {
         qn_error error = {.size = sizeof error};
         make_step(&s);
         rows[i].apply(&s);
-        const qn_status status = qn_step_read(model.program, &s.limits, &s.step, &own, &error);
+        const qn_status status = qn_step_read(model.m.program, &s.limits, &s.step, &own, &error);
         if (status != QN_BAD_ARG || strstr(error.text, rows[i].text) == NULL) {
             fail_msg("%s: status %d, text '%s'; wanted '%s'", rows[i].name, status, error.text, rows[i].text);
         }
@@ -165,36 +165,33 @@ static void every_broken_step_is_refused_with_its_text(void **state) {
 
 static void the_reference_backend_refuses_them_too_and_writes_nothing(void **state) {
     sound_step s;
-    backend b;
+    cf_context *const ctx = test_context();
+    cf_backend b;
     rig r;
     (void)state;
     make_step(&s);
-    assert_true(backend_open(&b, backend_find("reference"), 0, 2));
-    rig_init(&r, &b, model.program, &s.limits);
-    for (uint32_t i = 0; i < model.n_weights; i++) {
-        rig_set(&r, model.weight_at[i], model.weights[i].bytes, model.weights[i].n_bytes);
-    }
-    rig_compile(&r, 0, QN_NUMERIC_F32ACC);
+    cf_open(ctx, &b, 2);
+    rig_open(&r, ctx, &b, &model.m, &s.limits, 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         qn_error error = {.size = sizeof error};
         make_step(&s);
         rows[i].apply(&s);
         assert_int_equal(b.verbs->step(r.session, &s.step, &error), QN_BAD_ARG);
         assert_true(error.text[0] != '\0');
-        for (uint32_t n = 0; n < 2 * TWO_LAYER_VOCAB; n++) {
+        for (uint32_t n = 0; n < 2 * TEST_STACK_VOCAB; n++) {
             assert_true(s.logits[n] == 0);
         }
     }
-    rig_deinit(&r);
-    assert_int_equal(backend_close(&b), 0);
+    rig_close(&r);
+    cf_close(ctx, &b);
 }
 
 static void limits_outside_their_ranges_are_refused(void **state) {
-    const qn_limits sound = rig_limits(4, 2, 2, 2, 16);
+    const qn_limits sound = test_limits(4, 2, 2, 2, 16);
     qn_limits own, broken[8];
     qn_error error = {.size = sizeof error};
     (void)state;
-    assert_int_equal(qn_limits_read(model.program, &sound, &own, &error), QN_OK);
+    assert_int_equal(qn_limits_read(model.m.program, &sound, &own, &error), QN_OK);
     for (size_t i = 0; i < 8; i++) {
         broken[i] = sound;
     }
@@ -208,13 +205,13 @@ static void limits_outside_their_ranges_are_refused(void **state) {
     broken[7].size = 20;
     for (size_t i = 0; i < 8; i++) {
         error.text[0] = '\0';
-        assert_int_equal(qn_limits_read(model.program, &broken[i], &own, &error), QN_BAD_ARG);
+        assert_int_equal(qn_limits_read(model.m.program, &broken[i], &own, &error), QN_BAD_ARG);
         assert_true(error.text[0] != '\0');
     }
 }
 
 static void moves_outside_the_cells_are_refused(void **state) {
-    const qn_limits limits = rig_limits(4, 2, 2, 2, 16);
+    const qn_limits limits = test_limits(4, 2, 2, 2, 16);
     static const struct {
         uint32_t kind, group, from, to, n_cells;
         qn_status status;
@@ -232,21 +229,20 @@ static void moves_outside_the_cells_are_refused(void **state) {
                                     .to = moves[i].to, .n_cells = moves[i].n_cells};
         qn_state_move own;
         qn_error error = {.size = sizeof error};
-        assert_int_equal(qn_state_move_read(model.program, &limits, &move, &own, &error), moves[i].status);
+        assert_int_equal(qn_state_move_read(model.m.program, &limits, &move, &own, &error), moves[i].status);
         assert_true(moves[i].status == QN_OK || error.text[0] != '\0');
     }
 }
 
 static int set_up(void **state) {
-    op_random random = {11};
     (void)state;
-    two_layer_init(&model, &random);
+    test_stack_init(&model);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    two_layer_deinit(&model);
+    stack_free(&model);
     return 0;
 }
 

@@ -290,7 +290,7 @@ def broken_json_is_refused_with_file_line_and_column(t):
     for name in ('config.json', 'tokenizer.json', 'tokenizer_config.json', 'generation_config.json'):
         path = os.path.join(folder, name)
         kept = open(path, 'rb').read() if os.path.exists(path) else None
-        for text, words in ((b'{"a": 1,\n  }', ['line 2']), (b'[]', ['object']), (b'', ['line']), (b'{"a": 1, "a": 2}', ['duplicate']),
+        for text, words in ((b'{"a": 1,\n  }', ['line 2']), (b'[]', ['object']), (b'', ['line 1', 'the file is empty; missing is one JSON object with']), (b' \n\t ', ['the file is empty']), (b'{"a": 1, "a": 2}', ['duplicate']),
                             (b'[' * 100000, ['line 1'])):
             with open(path, 'wb') as f:
                 f.write(text)
@@ -300,6 +300,28 @@ def broken_json_is_refused_with_file_line_and_column(t):
         else:
             with open(path, 'wb') as f:
                 f.write(kept)
+
+
+@test
+def an_empty_config_is_refused_with_what_is_missing(t):
+    folder = folder_of_stories(t)
+    for text in ('', '{}', ' {\n} '):
+        with open(os.path.join(folder, 'config.json'), 'w') as f:
+            f.write(text)
+        refused(t, folder, os.path.join(folder, 'config.json'), 'empty; missing', 'architectures', 'hidden_size', 'num_attention_heads')
+
+
+@test
+def a_config_that_does_not_fit_its_weights_or_vocabulary_is_refused_with_key_and_value(t):
+    folder = folder_of_stories(t)
+    config = hf_folder.make_config(hf_folder.Gguf(stories()))
+    for changes, words in (({'num_key_value_heads': 8}, ['num_key_value_heads', 'k_proj.weight must have']),
+                           ({'num_attention_heads': 4}, ['q_proj.weight must have'] if 'head_dim' in config else ['k_proj.weight must have']),
+                           ({'head_dim': 16}, ['head_dim 16', 'q_proj.weight must have']), ({'num_key_value_heads': 3}, ['does not divide']),
+                           ({'eos_token_id': config['vocab_size']}, ['eos_token_id is', 'outside the vocabulary']),
+                           ({'bos_token_id': -1}, ['bos_token_id is -1', 'outside the vocabulary'])):
+        hf_folder.write_json(folder, 'config.json', {**config, **changes})
+        refused(t, folder, 'config.json: key ', *words)
 
 
 @test

@@ -47,6 +47,10 @@ def unknown_command_is_refused_with_the_nearest(t):
     t.has(t.exits(2, 'rum').err, 'unknown command rum', 'did you mean run')
     t.has(t.exits(2, 'verfy').err, 'did you mean verify')
     t.has(t.exits(2, 'xyzzyplugh').err, 'unknown command xyzzyplugh', '--help')
+    r = t.exits(2, 'rum', 'x', '--json')
+    t.equal(r.json(), {'error': 'unknown command rum; did you mean run?', 'status': 'BAD_INPUT'})
+    t.has(r.err, 'unknown command rum')
+    t.equal(t.exits(2, 'rum', '--', '--json').out, b'')
 
 
 @test

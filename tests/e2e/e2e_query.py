@@ -363,6 +363,31 @@ def triples_as_terms_are_written_and_are_no_numbers(t):
 
 
 @test
+def a_term_of_triples_in_triples_is_refused_by_its_size_and_needs_no_memory(t):
+    entries, triples = {}, []
+    s, p, o = volumes.statement_ids((iri('s'), iri('p'), '"%s"' % ('x' * 1000), None), 'surface', entries)[:3]
+    entries[volumes.key(volumes.MARK)] = volumes.MARK
+    triples.append((s, p, o))
+    for _ in range(15):                       # of the last one there are 3^15 texts
+        triples.append((volumes.triple_id(triples[-1]),) * 3)
+    for depth, fits in ((5, True), (7, False), (15, False)):
+        outer = volumes.triple_id(triples[depth])
+        path = volumes.write_file(t.path(f'{depth}.q42'), volumes.build([[volumes.quin((s, p, outer, 0))]],
+                                                                        volumes.flat_lexicon(entries, triples)))
+        for format in ('nquads', 'jsonl', 'tsv', 'table'):
+            r = t.exits(0 if fits else 1, 'query', path, '?s ?p ?o', '-f', format)
+            t.true(r.peak < 64 << 20 or SANITIZER, f'{r.peak} bytes resident')
+            if fits:
+                t.true(r.out.count(b'x' * 1000) == 3**depth or format == 'table', r.out[:200])
+            else:
+                t.has(r.err, f'the quin {s:016x} {p:016x} {outer:016x} DEFAULT', path, 'limit', '1048576 bytes')
+                t.true(len(r.err) < 700, r.err)
+        t.equal(t.exits(0, 'query', path, '?s ?p ?o', '--count').out, b'1\n')
+        t.has(t.exits(0, 'export', path, '--lossy').out, f'<urn:quoin:hash:{outer:016x}> .')
+        t.has(t.exits(1, 'export', path).err, 'is a triple')
+
+
+@test
 def every_form_of_lexicon_gives_the_same_terms(t):
     quads = random_quads(16, 1200)
     blocks, entries = volumes.encode(quads)

@@ -622,8 +622,13 @@ def a_version_2_header_becomes_version_3_in_place(t):
     t.true(after[8:88] == data[8:88] and after[256:] == data[256:], 'nothing else has changed')
     t.equal(len(export(t, volume)), 4)
     t.has(t.exits(0, 'migrate', volume).out, 'nothing to do')
-    t.exits(0, 'compact', volume, '--rewrite', '--in-place')
-    t.exits(0, 'verify', volume)
+    # Its indexes of version 2 have become bytes of no section.
+    for words in (['verify', '--strict', volume], ['export', '--strict', volume]):
+        t.exits(1, *words)
+        t.has(t.last.err + t.last.out, 'belong to no section', 'a volume migrated from version 2', 'quoin compact')
+    t.has(t.exits(7, 'verify', volume).out + t.last.err, 'note', 'quoin compact')
+    t.exits(0, 'compact', volume, '--in-place')
+    t.exits(0, 'verify', '--strict', volume)
     t.equal(t.files(), ['a.q42'])
 
 

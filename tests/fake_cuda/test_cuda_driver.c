@@ -14,7 +14,7 @@
 
 #include "cuda_driver.h"
 #include "fake_cuda.h"
-#include "test_host.h"
+#include "core/cf_host.h"
 
 enum {
 #define GPU_KERNEL(NAME, source, defines, buffers, parameters, group) GPU_KERNEL_##NAME,
@@ -49,7 +49,7 @@ static void require_text(const char *part) {
 /* --- A device, opened ------------------------------------------------------------------------------------------------- */
 
 typedef struct rig {
-    test_host *host;
+    cf_host *host;
     gpu_driver_state *state;
     gpu_driver_device *device;
     gpu_caps caps;
@@ -57,8 +57,8 @@ typedef struct rig {
 
 static qn_status try_open(rig *r, const qn_option *options, uint32_t n_options) {
     memset(r, 0, sizeof *r);
-    r->host = test_host_open(1, 0);
-    qn_status status = driver->start(test_host_services(r->host), NULL, 0, &r->state, fresh());
+    r->host = cf_host_open(1, 0);
+    qn_status status = driver->start(cf_host_services(r->host), NULL, 0, &r->state, fresh());
     if (status == QN_OK) {
         status = driver->open(r->state, 0, options, n_options, &r->device, &r->caps, fresh());
     }
@@ -74,7 +74,7 @@ static void shut(rig *r) {
         driver->stop(r->state);
     }
     assert_int_equal(live(), 0);
-    assert_int_equal(test_host_close(r->host), 0);
+    assert_int_equal(cf_host_close(r->host), 0);
 }
 
 static void open_rig(rig *r) {
@@ -161,11 +161,11 @@ static void free_norm(const rig *r, norm *n) {
 /* --- Devices ---------------------------------------------------------------------------------------------------------- */
 
 static void a_listed_device_has_its_bus_address_and_no_context(void **state) {
-    rig r = {.host = test_host_open(1, 0)};
+    rig r = {.host = cf_host_open(1, 0)};
     qn_device_info info = {.size = sizeof info};
     uint32_t count = 0;
     (void)state;
-    require_done("start", driver->start(test_host_services(r.host), NULL, 0, &r.state, fresh()));
+    require_done("start", driver->start(cf_host_services(r.host), NULL, 0, &r.state, fresh()));
     require_done("count", driver->count(r.state, &count, fresh()));
     assert_int_equal(count, 1);
     require_done("describe", driver->describe(r.state, 0, &info, fresh()));
@@ -360,15 +360,15 @@ static void a_recording_is_replaced_without_memory_of_the_host(void **state) {
     (void)state;
     open_rig(&r);
     norm n = make_norm(&r, 2);
-    const uint64_t before = test_host_bytes(r.host, QN_MEM_SCRATCH);
+    const uint64_t before = cf_host_bytes(r.host, QN_MEM_SCRATCH);
     require_done("recording_new", driver->recording_new(r.device, 40, &recording, fresh()));
-    assert_true(test_host_bytes(r.host, QN_MEM_SCRATCH) - before <= 40 * r.caps.launch_bytes + r.caps.recording_bytes);
-    test_host_fail_after(r.host, 0);
+    assert_true(cf_host_bytes(r.host, QN_MEM_SCRATCH) - before <= 40 * r.caps.launch_bytes + r.caps.recording_bytes);
+    cf_host_fail_after(r.host, 0);
     for (uint32_t i = 0; i < 3; i++) {
         require_done("record", driver->record(r.device, recording, &n.launch, 1, fresh()));
         require_done("run", driver->run(r.device, recording, NULL, fresh()));
     }
-    test_host_fail_after(r.host, UINT64_MAX);
+    cf_host_fail_after(r.host, UINT64_MAX);
     require_normalised(&r, &n, 2);
     driver->recording_free(r.device, recording);
     free_norm(&r, &n);
@@ -394,7 +394,7 @@ static void times_are_told_for_each_launch(void **state) {
 }
 
 static void cancel(void *host) {
-    test_host_cancel(host, true);
+    cf_host_cancel(host, true);
 }
 
 /* Graphs as short as can be, and the flag is set while one of them runs. */
@@ -417,7 +417,7 @@ static void a_cancelled_step_stands_still_soon(void **state) {
         assert_int_equal(driver->run(r.device, recording, timed ? nanoseconds : NULL, fresh()), QN_CANCELLED);
         require_text("cancelled");
         assert_in_range(launches_run() - so_far, 10, 13);
-        test_host_cancel(r.host, false);
+        cf_host_cancel(r.host, false);
         require_done("run", driver->run(r.device, recording, NULL, fresh()));
     }
     driver->recording_free(r.device, recording);
@@ -602,17 +602,17 @@ static void memory_that_is_gone_is_a_lost_device(void **state) {
 
 static int test_no_driver(void) {
     gpu_driver_state *state = NULL;
-    test_host *host = test_host_open(1, 0);
-    const qn_status status = driver->start(test_host_services(host), NULL, 0, &state, fresh());
+    cf_host *host = cf_host_open(1, 0);
+    const qn_status status = driver->start(cf_host_services(host), NULL, 0, &state, fresh());
     if (status == QN_OK) {
         driver->stop(state);
-        test_host_close(host);
+        cf_host_close(host);
         printf("skipped: this machine has a CUDA driver\n");
         return 77;
     }
     const int is_told = status == QN_UNAVAILABLE && strstr(error.text, "libcuda.so.1") != NULL && strstr(error.text, "no NVIDIA driver") != NULL;
     printf("%s\n", error.text);
-    return test_host_close(host) == 0 && is_told ? 0 : 1;
+    return cf_host_close(host) == 0 && is_told ? 0 : 1;
 }
 
 static void find_in_library(void *library, const char *name, void *out) {

@@ -38,7 +38,7 @@ static inline uint64_t touch(const void *bytes, uint64_t size) {
 
 /* Walks and finds everything in a lexicon. Entries beyond the first thousand are walked and not looked up. */
 static inline uint64_t visit_lexicon(const q42_lexicon *lexicon, uint64_t file_size) {
-    q42_lexicon_walk walk = {0, 0};
+    q42_lexicon_walk walk = {0};
     q42_term term, found;
     fmt_diag diag;
     uint64_t sum = 0, n = 0;
@@ -64,7 +64,7 @@ static inline uint64_t visit_lexicon(const q42_lexicon *lexicon, uint64_t file_s
     }
     if (is_good) { /* what passed can be walked and found */
         REQUIRE(status == FMT_NOT_FOUND);
-        walk = (q42_lexicon_walk){0, 0};
+        walk = (q42_lexicon_walk){0};
         for (n = 0; n < 1000 && q42_lexicon_next(lexicon, &walk, &term, &diag) == FMT_OK; n++) {
             REQUIRE(q42_lexicon_find(lexicon, term.hash, &found, &diag) == FMT_OK && found.offset == term.offset);
         }

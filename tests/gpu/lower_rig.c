@@ -26,8 +26,9 @@ void lower_rig_deinit(lower_rig *self) {
     free(self->launches);
 }
 
-static gpu_binding whole(gpu_memory *memory, void *data, uint64_t bytes) {
-    *memory = (gpu_memory){.bytes = bytes, .host = data};
+static gpu_binding whole(gpu_memory *memory, const void *data, uint64_t bytes) {
+    *memory = (gpu_memory){.bytes = bytes};
+    memcpy(&memory->host, &data, sizeof data); /* what kernels only read is shared with what they do not */
     return (gpu_binding){.memory = memory, .bytes = bytes};
 }
 
@@ -35,8 +36,8 @@ void lower_rig_set(lower_rig *self, uint32_t buffer, void *data, uint64_t bytes)
     whole(&self->memory[buffer], data, (bytes + 3) / 4 * 4);
 }
 
-void lower_rig_place(lower_rig *self, uint32_t n_tokens, int32_t *positions, uint32_t *sequences, uint32_t *cells, uint32_t n_spans,
-                     qn_span *spans, uint32_t n_sequences, uint32_t *span_at) {
+void lower_rig_place(lower_rig *self, uint32_t n_tokens, int32_t *positions, uint32_t *sequences, const uint32_t *cells, uint32_t n_spans,
+                     const qn_span *spans, uint32_t n_sequences, const uint32_t *span_at) {
     uint32_t most = 1;
     for (uint32_t s = 0; s < n_sequences; s++) {
         uint32_t n = 0;

@@ -40,8 +40,8 @@ void lower_rig_deinit(lower_rig *self);
 void lower_rig_set(lower_rig *self, uint32_t buffer, void *data, uint64_t bytes);
 
 /* Words of the step block: arrays of the caller. */
-void lower_rig_place(lower_rig *self, uint32_t n_tokens, int32_t *positions, uint32_t *sequences, uint32_t *cells, uint32_t n_spans,
-                     qn_span *spans, uint32_t n_sequences, uint32_t *span_at);
+void lower_rig_place(lower_rig *self, uint32_t n_tokens, int32_t *positions, uint32_t *sequences, const uint32_t *cells, uint32_t n_spans,
+                     const qn_span *spans, uint32_t n_sequences, const uint32_t *span_at);
 
 void lower_rig_run(lower_rig *self, uint32_t op, uint32_t n_tokens, uint32_t n_outputs);
 

@@ -12,6 +12,7 @@
 
 #include "emulator.h"
 #include "op_data.h"
+#include "test_stack.h"
 
 typedef unsigned int uint;
 #include "kernel_params.h"
@@ -90,14 +91,15 @@ static void compare_with_blk_decode(qn_format format, const void *bytes, uint64_
 
 static void every_decoder_gives_the_bits_of_blk_decode(void **state) {
     (void)state;
-    op_random random = {.state = 77};
+    cf_random random = {.state = 77};
     for (uint32_t f = 0; f < op_n_weight_formats; f++) {
         const qn_format format = op_weight_formats[f];
         for (uint32_t turn = 0; turn < 12; turn++) {
             const uint64_t first = format == QN_FORMAT_TERNARY ? turn * 7 : 0;
-            op_weight weight = op_weight_make(&random, format, false, first, (uint64_t)ROWS * columns_of(format));
+            scratch memory = {NULL};
+            op_weight weight = op_weight_make(test_context(), &memory, &random, format, DATA_REAL, first, (uint64_t)ROWS * columns_of(format));
             compare_with_blk_decode(format, weight.bytes, weight.n_bytes, first);
-            op_weight_free(&weight);
+            scratch_free(&memory);
         }
     }
 }
@@ -105,7 +107,7 @@ static void every_decoder_gives_the_bits_of_blk_decode(void **state) {
 /* Random bytes everywhere: scales are denormal, huge, infinite and NaN as well. */
 static void every_decoder_gives_the_bits_of_blk_decode_whatever_the_bytes_are(void **state) {
     (void)state;
-    op_random random = {.state = 78};
+    cf_random random = {.state = 78};
     for (uint32_t f = 0; f < op_n_weight_formats; f++) {
         const qn_format format = op_weight_formats[f];
         const uint64_t n_bytes = qn_format_bytes(format, (uint64_t)ROWS * columns_of(format));
@@ -114,7 +116,7 @@ static void every_decoder_gives_the_bits_of_blk_decode_whatever_the_bytes_are(vo
         for (uint32_t turn = 0; turn < 40; turn++) {
             for (uint64_t i = 0; i < n_bytes; i++) {
                 /* Digits in base 3 of a TERNARY byte are below 243. */
-                bytes[i] = (uint8_t)(format == QN_FORMAT_TERNARY && i >= 4 ? op_random_below(&random, 243) : op_random_next(&random));
+                bytes[i] = (uint8_t)(format == QN_FORMAT_TERNARY && i >= 4 ? cf_random_below(&random, 243) : cf_random_next(&random));
             }
             compare_with_blk_decode(format, bytes, n_bytes, 0);
         }
@@ -125,11 +127,12 @@ static void every_decoder_gives_the_bits_of_blk_decode_whatever_the_bytes_are(vo
 /* Every value of each single byte of a block, which sweeps all scales and quants. */
 static void every_decoder_gives_the_bits_of_blk_decode_for_each_value_of_each_byte(void **state) {
     (void)state;
-    op_random random = {.state = 79};
+    cf_random random = {.state = 79};
     for (uint32_t f = 0; f < op_n_weight_formats; f++) {
         const qn_format format = op_weight_formats[f];
         const uint32_t block = qn_format_find(format)->block_bytes;
-        op_weight weight = op_weight_make(&random, format, false, 0, (uint64_t)ROWS * columns_of(format));
+        scratch memory = {NULL};
+        op_weight weight = op_weight_make(test_context(), &memory, &random, format, DATA_REAL, 0, (uint64_t)ROWS * columns_of(format));
         uint8_t *bytes = weight.bytes;
         for (uint32_t at = 0; at < block && format != QN_FORMAT_TERNARY; at++) {
             /* Each block of the table gets another value, so that few launches see them all. */
@@ -141,7 +144,7 @@ static void every_decoder_gives_the_bits_of_blk_decode_for_each_value_of_each_by
                 compare_with_blk_decode(format, bytes, weight.n_bytes, 0);
             }
         }
-        op_weight_free(&weight);
+        scratch_free(&memory);
     }
 }
 

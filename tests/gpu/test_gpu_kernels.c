@@ -14,14 +14,15 @@
 #include "cells.h"
 #include "lower_rig.h"
 #include "op_data.h"
-#include "oracle/oracle.h"
+#include "test_stack.h"
+#include "oracle.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static float *make_floats(op_random *random, uint64_t n) {
+static float *make_floats(cf_random *random, uint64_t n) {
     float *values = malloc(n * sizeof *values);
     assert_non_null(values);
-    op_fill(random, false, false, n, values);
+    op_fill(random, DATA_REAL, false, n, values);
     return values;
 }
 
@@ -37,6 +38,13 @@ static float *make_output(uint64_t n) {
     assert_non_null(values);
     memset(values, 0xff, n * sizeof *values);
     return values;
+}
+
+/* Kernels load whole words: the weight's bytes with room behind them. */
+static void *with_whole_words(scratch *memory, const op_weight *weight) {
+    void *bytes = scratch_take(test_context(), memory, weight->n_bytes + 4, 1);
+    memcpy(bytes, weight->bytes, weight->n_bytes);
+    return bytes;
 }
 
 static void compare(const char *label, const float *got, const double *want, const double *bound, uint64_t n) {
@@ -57,7 +65,7 @@ typedef struct matmul_case {
 } matmul_case;
 
 static void check_matmul(qn_format format, const matmul_case *c) {
-    op_random random = {.state = ((uint64_t)format << 32) + c->k * 1000 + c->t};
+    cf_random random = {.state = ((uint64_t)format << 32) + c->k * 1000 + c->t};
     const uint64_t first = format == QN_FORMAT_TERNARY ? 3 : 0;
     op_program *builder = op_program_create();
     const uint32_t w = op_program_add_weight(builder, "w", format, c->k, c->n);
@@ -65,11 +73,12 @@ static void check_matmul(qn_format format, const matmul_case *c) {
     const uint32_t bias = op_program_add_weight(builder, "bias", QN_FORMAT_F32, c->n, 0);
     const uint32_t y = op_program_add_rows(builder, "y", QN_ROLE_OUTPUT, QN_FORMAT_F32, c->n, QN_DIM_TOKENS);
     op_program_add_op(builder, QN_OP_MATMUL, 0, c->has_bias ? 3 : 2, (const uint32_t[]){w, x, bias}, y, NULL, 0);
-    op_weight weight = op_weight_make(&random, format, false, first, (uint64_t)c->n * c->k);
+    scratch memory = {NULL};
+    op_weight weight = op_weight_make(test_context(), &memory, &random, format, DATA_REAL, first, (uint64_t)c->n * c->k);
     float *xs = make_floats(&random, (uint64_t)c->t * c->k), *biases = make_floats(&random, c->n);
     float *ys = make_output((uint64_t)c->t * c->n);
     double *want = make_doubles((uint64_t)c->t * c->n), *bound = make_doubles((uint64_t)c->t * c->n);
-    weight.bytes = realloc(weight.bytes, weight.n_bytes + 4);
+    weight.bytes = with_whole_words(&memory, &weight);
     oracle_matmul(weight.values, xs, c->has_bias ? biases : NULL, c->t, c->n, c->k, 0, want, bound);
     lower_rig r;
     lower_rig_init(&r, op_program_finish(builder));
@@ -89,7 +98,7 @@ static void check_matmul(qn_format format, const matmul_case *c) {
     }
     lower_rig_deinit(&r);
     op_program_destroy(builder);
-    op_weight_free(&weight);
+    scratch_free(&memory);
     free(xs);
     free(biases);
     free(ys);
@@ -138,14 +147,15 @@ static void embed_of_a_table_longer_than_a_binding_goes_in_pieces(void **state) 
     enum { ROWS = 200, COLUMNS = 256, TOKENS = 9 };
     static uint32_t ids[TOKENS] = {0, 199, 7, 7, 100, 101, 50, 3, 198};
     for (uint32_t f = 0; f < op_n_weight_formats; f++) {
-        op_random random = {.state = f};
+        cf_random random = {.state = f};
         op_program *builder = op_program_create();
         const uint32_t table = op_program_add_weight(builder, "w", op_weight_formats[f], COLUMNS, ROWS);
         const uint32_t in = op_program_add_rows(builder, "ids", QN_ROLE_INPUT, QN_FORMAT_I32, 0, QN_DIM_TOKENS);
         const uint32_t y = op_program_add_rows(builder, "y", QN_ROLE_OUTPUT, QN_FORMAT_F32, COLUMNS, QN_DIM_TOKENS);
         op_program_add_op(builder, QN_OP_EMBED, 0, 2, (const uint32_t[]){table, in}, y, NULL, 0);
-        op_weight weight = op_weight_make(&random, op_weight_formats[f], false, 0, ROWS * COLUMNS);
-        weight.bytes = realloc(weight.bytes, weight.n_bytes + 4);
+        scratch memory = {NULL};
+        op_weight weight = op_weight_make(test_context(), &memory, &random, op_weight_formats[f], DATA_REAL, 0, ROWS * COLUMNS);
+        weight.bytes = with_whole_words(&memory, &weight);
         float *ys = make_output(TOKENS * COLUMNS);
         lower_rig r;
         lower_rig_init(&r, op_program_finish(builder));
@@ -156,11 +166,13 @@ static void embed_of_a_table_longer_than_a_binding_goes_in_pieces(void **state) 
         lower_rig_run(&r, 0, TOKENS, 1);
         assert_true(r.n_launches > 1);
         for (uint32_t t = 0; t < TOKENS; t++) {
-            assert_memory_equal(ys + t * COLUMNS, weight.values + (size_t)ids[t] * COLUMNS, COLUMNS * sizeof *ys);
+            float row[COLUMNS]; /* its zeros have signs, those of the oracle have none */
+            blk_decode(op_weight_formats[f], weight.bytes, (uint64_t)ids[t] * COLUMNS, COLUMNS, row);
+            assert_memory_equal(ys + t * COLUMNS, row, sizeof row);
         }
         lower_rig_deinit(&r);
         op_program_destroy(builder);
-        op_weight_free(&weight);
+        scratch_free(&memory);
         free(ys);
     }
 }
@@ -189,15 +201,15 @@ static void run_rows(uint32_t op, const void *attrs, uint32_t attrs_bytes, uint3
 #define N_WIDE 5000u
 
 /* Values of every size from 2^-40 to 2^40, both signs. */
-static void fill_wide(op_random *random, float *values, uint32_t n) {
+static void fill_wide(cf_random *random, float *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        values[i] = ldexpf(op_random_signed(random), (int)op_random_below(random, 81) - 40);
+        values[i] = ldexpf(op_random_signed(random), (int)cf_random_below(random, 81) - 40);
     }
 }
 
 static void gated_and_softcap_keep_their_bounds_for_numbers_of_any_size(void **state) {
     (void)state;
-    op_random random = {.state = 5};
+    cf_random random = {.state = 5};
     static float x[N_WIDE], up[N_WIDE], y[N_WIDE];
     static double want[N_WIDE], bound[N_WIDE];
     for (uint32_t turn = 0; turn < 8; turn++) {
@@ -205,7 +217,7 @@ static void gated_and_softcap_keep_their_bounds_for_numbers_of_any_size(void **s
         for (uint32_t i = 0; turn % 2 == 1 && i < N_WIDE; i++) {
             x[i] = op_random_signed(&random) * 30;
         }
-        op_fill(&random, false, false, N_WIDE, up);
+        op_fill(&random, DATA_REAL, false, N_WIDE, up);
         for (uint32_t kind = QN_GATED_SILU; kind <= QN_GATED_GELU_TANH; kind++) {
             const qn_gated_attrs attrs = {.size = sizeof attrs, .kind = kind};
             run_rows(QN_OP_GATED, &attrs, sizeof attrs, 2, x, up, 0, 0, y, 1000, 5);
@@ -221,7 +233,7 @@ static void gated_and_softcap_keep_their_bounds_for_numbers_of_any_size(void **s
 
 static void add_and_scale_are_exact(void **state) {
     (void)state;
-    op_random random = {.state = 6};
+    cf_random random = {.state = 6};
     static float x[N_WIDE], z[N_WIDE], y[N_WIDE];
     fill_wide(&random, x, N_WIDE);
     fill_wide(&random, z, N_WIDE);
@@ -243,14 +255,14 @@ static void add_and_scale_are_exact(void **state) {
 static void rms_norm_keeps_its_bound_for_groups_of_any_length(void **state) {
     (void)state;
     static const uint32_t groups[] = {1, 2, 31, 64, 100, 128, 257, 2000, 5000};
-    op_random random = {.state = 7};
+    cf_random random = {.state = 7};
     static float x[N_WIDE], weight[N_WIDE], y[N_WIDE];
     static double want[N_WIDE], bound[N_WIDE];
     for (uint32_t i = 0; i < COUNT_OF(groups); i++) {
         const qn_rms_norm_attrs attrs = {.size = sizeof attrs, .group = groups[i], .epsilon = 1e-5f};
         const uint32_t t = groups[i] < 1000 ? 3 : 1, n = groups[i] < 1000 ? 2 * groups[i] : groups[i];
-        op_fill(&random, false, false, (uint64_t)t * n, x);
-        op_fill(&random, false, false, groups[i], weight);
+        op_fill(&random, DATA_REAL, false, (uint64_t)t * n, x);
+        op_fill(&random, DATA_REAL, false, groups[i], weight);
         run_rows(QN_OP_RMS_NORM, &attrs, sizeof attrs, 2, x, weight, groups[i], 1, y, n, t);
         oracle_rms_norm(x, weight, t, n, &attrs, want, bound);
         compare("rms_norm", y, want, bound, (uint64_t)t * n);
@@ -263,7 +275,7 @@ static void rope_keeps_its_bound_at_near_and_far_positions(void **state) {
     (void)state;
     enum { TOKENS = 6, HEADS = 3, DIM = 48, N = HEADS * DIM };
     static int32_t positions[TOKENS] = {0, 1, 77, 4095, 131071, 1048575};
-    op_random random = {.state = 8};
+    cf_random random = {.state = 8};
     for (uint32_t turn = 0; turn < 8; turn++) {
         const int has_factors = turn % 4 == 3;
         const qn_rope_attrs attrs = {.size = sizeof attrs, .n_head = HEADS, .head_dim = DIM, .n_rot = turn % 3 == 0 ? 48 : turn % 3 == 1 ? 20 : 2,
@@ -272,7 +284,7 @@ static void rope_keeps_its_bound_at_near_and_far_positions(void **state) {
         float *x = make_floats(&random, TOKENS * N), *y = make_output(TOKENS * N), factors[DIM];
         double *want = make_doubles(TOKENS * N), *bound = make_doubles(TOKENS * N);
         for (uint32_t i = 0; i < DIM; i++) {
-            factors[i] = 1.0f + (float)op_random_below(&random, 40) / 10;
+            factors[i] = 1.0f + (float)cf_random_below(&random, 40) / 10;
         }
         op_program *builder = op_program_create();
         const uint32_t xi = op_program_add_rows(builder, "x", QN_ROLE_INPUT, QN_FORMAT_F32, N, QN_DIM_TOKENS);
@@ -327,7 +339,7 @@ static double rounding(qn_format format) {
 }
 
 static void check_attention(const attention_case *c) {
-    op_random random = {.state = c->head_dim * 77 + c->n_positions};
+    cf_random random = {.state = c->head_dim * 77 + c->n_positions};
     const uint32_t n_q = c->n_head * c->head_dim, n_k = c->n_kv_head * c->head_dim, n_v = c->n_kv_head * c->value_dim,
                    n_y = c->n_head * c->value_dim, n_cells = c->n_positions + 5, n = c->n_positions, first = n - c->n_tokens;
     const qn_attention_attrs attrs = {.size = sizeof attrs, .n_head = c->n_head, .n_kv_head = c->n_kv_head, .head_dim = c->head_dim,
@@ -352,16 +364,18 @@ static void check_attention(const attention_case *c) {
     for (uint32_t p = 0; p < n; p++) {
         positions[p] = (int32_t)p;
     }
+    op_model model;
     cell_map map;
-    cell_map_init(&map, n_cells, 1, n);
-    cell_map_scatter(&map, c->order, &random);
-    cell_map_place(&map, n, positions, NULL, &random);
+    op_model_init(&model, test_context(), DATA_REAL, n);
+    cell_map_init(&map, &model, n_cells, 1, n);
+    cell_map_scatter(&map, c->order);
+    const qn_placement placed = cell_map_place(&map, n, positions, NULL, true);
     lower_rig r;
     lower_rig_init(&r, op_program_finish(b));
     r.caps.compute_units = c->compute_units;
     lower_rig_set(&r, ks, k_state, k_bytes);
     lower_rig_set(&r, vs, v_state, v_bytes);
-    lower_rig_place(&r, n, positions, sequences, map.token_cells, map.placement.n_spans, map.spans, 1, map.span_at);
+    lower_rig_place(&r, n, positions, sequences, placed.cells, placed.n_spans, placed.spans, 1, placed.span_at);
     write_state(&r, 0, k, ks, kr, n, n_k);
     write_state(&r, 1, v, vs, vr, n, n_v);
     for (uint64_t i = 0; i < (uint64_t)n * n_k; i++) {
@@ -370,7 +384,7 @@ static void check_attention(const attention_case *c) {
     for (uint64_t i = 0; i < (uint64_t)n * n_v; i++) {
         vr[i] = stored(c->v_format, vr[i]);
     }
-    lower_rig_place(&r, c->n_tokens, positions + first, sequences, map.token_cells + first, map.placement.n_spans, map.spans, 1, map.span_at);
+    lower_rig_place(&r, c->n_tokens, positions + first, sequences, placed.cells + first, placed.n_spans, placed.spans, 1, placed.span_at);
     lower_rig_set(&r, q, qs + (uint64_t)first * n_q, (uint64_t)c->n_tokens * n_q * 4);
     lower_rig_set(&r, y, out, (uint64_t)c->n_tokens * n_y * 4);
     lower_rig_run(&r, 2, c->n_tokens, 1);
@@ -385,7 +399,7 @@ static void check_attention(const attention_case *c) {
         compare(label, out + (uint64_t)t * n_y, want, bound, n_y);
     }
     lower_rig_deinit(&r);
-    cell_map_deinit(&map);
+    op_model_free(&model);
     op_program_destroy(b);
     void *all[] = {qs, kr, vr, out, positions, sequences, k_state, v_state, want, bound};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
@@ -417,14 +431,14 @@ static void select_rows_copies_bits(void **state) {
     (void)state;
     enum { N = 301, TOKENS = 5, OUTPUTS = 3 };
     static uint32_t x[TOKENS * N], y[OUTPUTS * N], rows[OUTPUTS] = {4, 0, 4};
-    op_random random = {.state = 9};
+    cf_random random = {.state = 9};
     op_program *b = op_program_create();
     const uint32_t xi = op_program_add_rows(b, "x", QN_ROLE_INPUT, QN_FORMAT_F32, N, QN_DIM_TOKENS);
     const uint32_t ri = op_program_add_rows(b, "rows", QN_ROLE_INPUT, QN_FORMAT_I32, 0, QN_DIM_OUTPUTS);
     const uint32_t yi = op_program_add_rows(b, "y", QN_ROLE_OUTPUT, QN_FORMAT_F32, N, QN_DIM_OUTPUTS);
     op_program_add_op(b, QN_OP_SELECT_ROWS, 0, 2, (const uint32_t[]){xi, ri}, yi, NULL, 0);
     for (uint32_t i = 0; i < TOKENS * N; i++) {
-        x[i] = (uint32_t)op_random_next(&random); /* NaN and denormals too */
+        x[i] = (uint32_t)cf_random_next(&random); /* NaN and denormals too */
     }
     lower_rig r;
     lower_rig_init(&r, op_program_finish(b));
@@ -470,7 +484,7 @@ static int compare_ranked(const void *a, const void *b) {
 }
 
 /* n values of which many are equal and some are not finite. */
-static void check_top_k(op_random *random, uint32_t n, uint32_t n_rows, uint32_t k, uint32_t n_finite) {
+static void check_top_k(cf_random *random, uint32_t n, uint32_t n_rows, uint32_t k, uint32_t n_finite) {
     float *logits = malloc((size_t)n * n_rows * 4);
     uint32_t *ids = malloc((size_t)n_rows * k * 4);
     float *values = malloc((size_t)n_rows * k * 4);
@@ -481,7 +495,7 @@ static void check_top_k(op_random *random, uint32_t n, uint32_t n_rows, uint32_t
     uint32_t zeros[16] = {0};
     assert_true(logits != NULL && ids != NULL && values != NULL && want != NULL && scratch != NULL);
     for (uint64_t i = 0; i < (uint64_t)n * n_rows; i++) {
-        logits[i] = i % n >= n_finite ? (i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -INFINITY) : (float)op_random_below(random, 300) - 200;
+        logits[i] = i % n >= n_finite ? (i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -INFINITY) : (float)cf_random_below(random, 300) - 200;
     }
     gpu_memory m[] = {{(uint64_t)n * n_rows * 4, logits}, {(uint64_t)n_rows * k * 4, ids}, {(uint64_t)n_rows * k * 4, values}, {scratch_bytes, scratch}, {64, zeros}};
     gpu_binding at[5];
@@ -513,7 +527,7 @@ static void check_top_k(op_random *random, uint32_t n, uint32_t n_rows, uint32_t
 
 static void top_k_finds_the_best_with_ties_by_id_and_passes_over_what_is_not_finite(void **state) {
     (void)state;
-    op_random random = {.state = 10};
+    cf_random random = {.state = 10};
     check_top_k(&random, 1, 1, 1, 1);
     check_top_k(&random, 300, 3, 1, 300);
     check_top_k(&random, 2049, 2, 8, 2049);

@@ -17,14 +17,14 @@
 
 #include "gpu_driver.h"
 #include "ocl_sources.h"
-#include "test_host.h"
+#include "core/cf_host.h"
 
 #define GROUPS 3u
 #define WIDTH 200u
 #define EPSILON 1e-5f
 
 
-static test_host *host;
+static cf_host *host;
 static qn_host services;
 static qn_error error;
 static gpu_driver_state *driver;
@@ -76,7 +76,7 @@ static void open_device(void) {
 
 static int set_up(void **state) {
     (void)state;
-    test_host_cancel(host, false);
+    cf_host_cancel(host, false);
     memset(&blob, 0, sizeof blob);
     open_device();
     return 0;
@@ -294,10 +294,10 @@ static void a_run_takes_no_memory_of_the_host(void **state) {
     norm n;
     (void)state;
     norm_init(&n);
-    const uint64_t before = test_host_allocations(host);
+    const uint64_t before = cf_host_allocations(host);
     require_done("record", gpu_the_driver.record(device, n.recording, n.launches, 2, fresh()));
     require_done("run", gpu_the_driver.run(device, n.recording, NULL, fresh()));
-    assert_int_equal(test_host_allocations(host), before);
+    assert_int_equal(cf_host_allocations(host), before);
     norm_deinit(&n);
 }
 
@@ -305,10 +305,10 @@ static void a_cancelled_run_says_so_and_the_next_one_works(void **state) {
     norm n;
     (void)state;
     norm_init(&n);
-    test_host_cancel(host, true);
+    cf_host_cancel(host, true);
     assert_int_equal(gpu_the_driver.run(device, n.recording, NULL, fresh()), QN_CANCELLED);
     assert_true(error.text[0] != '\0');
-    test_host_cancel(host, false);
+    cf_host_cancel(host, false);
     require_done("run", gpu_the_driver.run(device, n.recording, NULL, fresh()));
     require_norm(&n, 0.5f);
     norm_deinit(&n);
@@ -422,8 +422,8 @@ static void every_kernel_compiles(void **state) {
 /* The first device of the system, or 77. */
 static int start_driver(void) {
     uint32_t count = 0;
-    host = test_host_open(1, 0);
-    services = *test_host_services(host);
+    host = cf_host_open(1, 0);
+    services = *cf_host_services(host);
     services.blob_get = get_blob;
     services.blob_put = put_blob;
     qn_status status = gpu_the_driver.start(&services, NULL, 0, &driver, fresh());
@@ -461,5 +461,5 @@ int main(void) {
     }
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     gpu_the_driver.stop(driver);
-    return n_failed + (test_host_close(host) != 0);
+    return n_failed + (cf_host_close(host) != 0);
 }

@@ -160,9 +160,18 @@ fmt_status q42_lexicon_check_page(const q42_lexicon *lexicon, uint64_t page, fmt
  * again. A page out of order can hide an entry: q42_lexicon_check_page first, where that matters. [no-alloc] */
 fmt_status q42_lexicon_find(const q42_lexicon *lexicon, uint64_t hash, q42_term *out_term, fmt_diag *diag);
 
+/* Where the shared prefixes of one page of format 4 stand, so that no entry has to pass all of them again. Private. */
+#define Q42_PREFIX_MARKS 256u
+typedef struct q42_prefix_marks {
+    uint64_t page;  /* number + 1 of the page that is marked; 0: none */
+    uint64_t end;   /* in the page's texts: behind the last prefix */
+    uint64_t at[Q42_PREFIX_MARKS]; /* of every n-th prefix */
+} q42_prefix_marks;
+
 /* Walks all entries in order of their keys. Start with a zeroed walk; FMT_NOT_FOUND after the last. */
 typedef struct q42_lexicon_walk {
     uint64_t page, entry;
+    q42_prefix_marks marks; /* private */
 } q42_lexicon_walk;
 fmt_status q42_lexicon_next(const q42_lexicon *lexicon, q42_lexicon_walk *walk, q42_term *out_term, fmt_diag *diag);
 

@@ -14,7 +14,7 @@
 static void every_key_of_the_real_lexicon_is_found_again(void **state) {
     char path[CORPUS_PATH_SIZE];
     q42_lexicon lexicon;
-    q42_lexicon_walk walk = {0, 0};
+    q42_lexicon_walk walk = {0};
     q42_term term, found;
     fmt_diag diag;
     uint64_t n = 0;

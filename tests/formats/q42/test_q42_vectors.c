@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,88 @@ static void a_page_with_more_shared_prefixes_than_entries_is_refused(void **stat
     free(bytes);
 }
 
+enum { MANY = 65536, PREFIX = 6 };
+
+typedef struct prefixed_term {
+    uint64_t key;
+    uint32_t prefix;
+} prefixed_term;
+
+static int compare_keys(const void *a, const void *b) {
+    const uint64_t x = ((const prefixed_term *)a)->key, y = ((const prefixed_term *)b)->key;
+    return x < y ? -1 : x > y;
+}
+
+static uint8_t *put_number(uint8_t *at, uint64_t value, unsigned n_bytes) {
+    for (unsigned i = 0; i < n_bytes; i++) {
+        at[i] = (uint8_t)(value >> 8 * i);
+    }
+    return at + n_bytes;
+}
+
+/* A lexicon of one page with as many prefixes as can be told apart, "00000:" and so on, and one term "ppppp:x" for each. */
+static uint8_t *make_many_prefixes(prefixed_term *terms, size_t *out_size) {
+    const uint64_t names = (uint64_t)MANY * (2 + PREFIX), keys = 16u * MANY, blob = names + (uint64_t)MANY * 6;
+    char text[16];
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "%05u:x", i);
+        terms[i] = (prefixed_term){q42_hash(text, PREFIX + 1), i};
+    }
+    qsort(terms, MANY, sizeof *terms, compare_keys);
+    *out_size = 40 + 32 + 16 + keys + blob;
+    uint8_t *bytes = malloc(*out_size);
+    assert_non_null(bytes);
+    memcpy(bytes, "Q42LEX\0", 8);
+    const uint64_t head[] = {MANY, 32, 4, 1, terms[0].key, 72, 16 + keys + blob};
+    uint8_t *at = bytes + 8;
+    for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) {
+        at = put_number(at, head[i], 8);
+    }
+    at = put_number(put_number(put_number(put_number(put_number(at, MANY, 4), 0, 4), MANY, 4), MANY, 4), 16 + keys, 8);
+    for (uint32_t i = 0; i < MANY; i++) {
+        at = put_number(put_number(at, terms[i].key, 8), names + 6u * i, 8);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, "%05u:", i);
+        at = put_number(at, PREFIX, 2);
+        memcpy(at, text, PREFIX);
+        at += PREFIX;
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        at = put_number(put_number(put_number(put_number(at, 4, 1), terms[i].prefix, 2), 1, 2), 'x', 1);
+    }
+    assert_ptr_equal(at, bytes + *out_size);
+    return bytes;
+}
+
+/* Walking and checking such a page must not read all prefixes again for each of its entries. */
+static void a_page_of_65536_shared_prefixes_gives_each_term_its_own(void **state) {
+    size_t size;
+    prefixed_term *terms = malloc(MANY * sizeof *terms);
+    q42_lexicon lexicon;
+    q42_lexicon_walk walk = {0};
+    q42_term term;
+    char text[16];
+    (void)state;
+    assert_non_null(terms);
+    uint8_t *bytes = make_many_prefixes(terms, &size);
+    assert_int_equal(q42_lexicon_open((fmt_span){bytes, size}, 0, &lexicon, &diag), FMT_OK);
+    assert_int_equal(q42_lexicon_check_page(&lexicon, 0, &diag), FMT_OK);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(q42_lexicon_next(&lexicon, &walk, &term, &diag), FMT_OK);
+        snprintf(text, sizeof text, "%05u:", terms[i].prefix);
+        assert_int_equal(term.prefix.size, PREFIX);
+        assert_memory_equal(term.prefix.data, text, PREFIX);
+    }
+    assert_int_equal(q42_lexicon_next(&lexicon, &walk, &term, &diag), FMT_NOT_FOUND);
+    assert_int_equal(q42_lexicon_find(&lexicon, terms[MANY - 1].key, &term, &diag), FMT_OK);
+    bytes[72 + 16 + 16u * MANY + (uint64_t)MANY * (2 + PREFIX) + 1] ^= 1; /* the first entry names another prefix */
+    assert_int_equal(q42_lexicon_check_page(&lexicon, 0, &diag), FMT_BAD_FILE);
+    assert_string_equal(diag.rule, "lexicon.keys");
+    free(bytes);
+    free(terms);
+}
+
 static void v6_every_form_of_lexicon_gives_its_terms(void **state) {
     static const struct {
         const char *name;
@@ -139,7 +222,7 @@ static void v6_every_form_of_lexicon_gives_its_terms(void **state) {
         size_t size;
         uint8_t *bytes = read_vector(table[i].name, &size);
         q42_lexicon lexicon;
-        q42_lexicon_walk walk = {0, 0};
+        q42_lexicon_walk walk = {0};
         q42_term term, found;
         assert_int_equal(q42_lexicon_open((fmt_span){bytes, size}, 0, &lexicon, &diag), FMT_OK);
         assert_int_equal(lexicon.form, table[i].form);
@@ -164,7 +247,7 @@ static void v6_an_empty_lexicon_has_no_terms(void **state) {
     size_t size;
     uint8_t *bytes = read_vector("v6-empty.lex", &size);
     q42_lexicon lexicon;
-    q42_lexicon_walk walk = {0, 0};
+    q42_lexicon_walk walk = {0};
     q42_term term;
     (void)state;
     assert_int_equal(q42_lexicon_open((fmt_span){bytes, size}, 0, &lexicon, &diag), FMT_OK);
@@ -179,7 +262,7 @@ static void v6_triples_and_identities_are_told_apart(void **state) {
     size_t size;
     uint8_t *bytes = read_vector("v6-mixed.lex", &size);
     q42_lexicon lexicon;
-    q42_lexicon_walk walk = {0, 0};
+    q42_lexicon_walk walk = {0};
     q42_term term;
     (void)state;
     assert_int_equal(q42_lexicon_open((fmt_span){bytes, size}, 0, &lexicon, &diag), FMT_OK);
@@ -368,6 +451,7 @@ int main(void) {
         cmocka_unit_test(v3_and_v4_quins_fold_five_fields),
         cmocka_unit_test(v5_a_block_decodes_to_its_bytes),
         cmocka_unit_test(v6_every_form_of_lexicon_gives_its_terms),
+        cmocka_unit_test(a_page_of_65536_shared_prefixes_gives_each_term_its_own),
         cmocka_unit_test(a_page_with_more_shared_prefixes_than_entries_is_refused),
         cmocka_unit_test(v6_an_empty_lexicon_has_no_terms),
         cmocka_unit_test(v6_triples_and_identities_are_told_apart),

@@ -94,18 +94,32 @@ void fixture_write(const hf_fixture *f) {
     put_json(f, "generation_config.json", f->generation);
 }
 
-void fixture_put_weights(const hf_fixture *f, uint32_t rows, uint32_t width) {
-    const size_t bytes = (size_t)rows * width * 4;
-    char header[256];
-    const int n = snprintf(header, sizeof header,
-                           "{\"model.embed_tokens.weight\":{\"dtype\":\"F32\",\"shape\":[%u,%u],\"data_offsets\":[0,%zu]}}",
-                           rows, width, bytes);
-    uint8_t *file = calloc(1, 8 + (size_t)n + bytes);
+void fixture_put_tensors(const hf_fixture *f, const fixture_tensor *tensors, size_t count) {
+    char header[4000];
+    size_t used = 0, bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t begin = bytes;
+        char shape[40];
+        snprintf(shape, sizeof shape, tensors[i].width > 0 ? "%u,%u" : "%u", tensors[i].rows, tensors[i].width);
+        bytes += (size_t)tensors[i].rows * (tensors[i].width > 0 ? tensors[i].width : 1) * 4;
+        used += (size_t)snprintf(header + used, sizeof header - used,
+                                 "%c\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}", i == 0 ? '{' : ',',
+                                 tensors[i].name, shape, begin, bytes);
+        assert_true(used + 2 < sizeof header);
+    }
+    header[used++] = '}';
+    uint8_t *file = calloc(1, 8 + used + bytes);
     assert_non_null(file);
-    file[0] = (uint8_t)n;
-    memcpy(file + 8, header, (size_t)n);
-    fixture_put(f, "model.safetensors", file, 8 + (size_t)n + bytes);
+    file[0] = (uint8_t)used;
+    file[1] = (uint8_t)(used >> 8);
+    memcpy(file + 8, header, used);
+    fixture_put(f, "model.safetensors", file, 8 + used + bytes);
     free(file);
+}
+
+void fixture_put_weights(const hf_fixture *f, uint32_t rows, uint32_t width) {
+    const fixture_tensor table = {"model.embed_tokens.weight", rows, width};
+    fixture_put_tensors(f, &table, 1);
 }
 
 /* ------------------------------------------------------------------------------------------------------- printing */

@@ -31,7 +31,15 @@ void fixture_write(const hf_fixture *f);
 /* A file of the folder, byte for byte. */
 void fixture_put(const hf_fixture *f, const char *name, const void *bytes, size_t size);
 
-/* Writes model.safetensors with one F32 matrix model.embed_tokens.weight. */
+typedef struct fixture_tensor {
+    const char *name;
+    uint32_t rows, width; /* width 0: a vector */
+} fixture_tensor;
+
+/* Writes model.safetensors with these tensors, all F32 and zero. */
+void fixture_put_tensors(const hf_fixture *f, const fixture_tensor *tensors, size_t count);
+
+/* The same with one matrix model.embed_tokens.weight. */
 void fixture_put_weights(const hf_fixture *f, uint32_t rows, uint32_t width);
 
 /* Writes everything and translates: the value of `key` in `text` as "u32 2", "f32 0.5", "bool true", "str abc",

@@ -212,9 +212,55 @@ static void impossible_values_are_refused_with_key_and_value(void **state) {
         {"{'rope_scaling': {'type': 'llama3', 'low_freq_factor': 4, 'high_freq_factor': 4}}", NULL,
          "high_freq_factor is 4, must be above low_freq_factor 4"},
         {"{'head_dim': 7}", NULL, "key head_dim gives 7 dimensions to turn"},
+        {"{'num_key_value_heads': 3}", NULL, "config.json: key num_key_value_heads is 3, which does not divide num_attention_heads 4"},
+        {"{'num_key_value_heads': 8}", NULL, "key num_key_value_heads is 8, which does not divide"},
     };
     (void)state;
     CHECK(rows);
+}
+
+#define TABLE "model.embed_tokens.weight"
+#define Q0 "model.layers.0.self_attn.q_proj.weight"
+#define K1 "model.layers.1.self_attn.k_proj.weight"
+
+/* Each: a config, one tensor of attention in the weights, and the message; null: taken. */
+static void heads_are_held_against_the_rows_of_the_weights(void **state) {
+    static const struct {
+        const char *changes;
+        fixture_tensor tensor;
+        const char *wanted;
+    } rows[] = {
+        {NULL, {Q0, 32, 32}, NULL},
+        {NULL, {K1, 16, 32}, NULL},
+        {NULL, {"model.layers.1.self_attn.o_proj.weight", 32, 32}, NULL},
+        {"{'head_dim': 16}", {Q0, 64, 32}, NULL},
+        {NULL, {Q0, 64, 32}, "config.json: key num_attention_heads does not fit the weights: with num_attention_heads 4, "
+         "num_key_value_heads 2 and head_dim 8 tensor " Q0 " must have 32 rows, and has 64"},
+        {"{'head_dim': 16}", {Q0, 32, 32}, "head_dim 16 tensor " Q0 " must have 64 rows, and has 32"},
+        {NULL, {K1, 32, 32}, "key num_key_value_heads does not fit the weights"},
+        {"{'num_key_value_heads': 4}", {K1, 16, 32}, "tensor " K1 " must have 32 rows, and has 16"},
+        {"{'num_key_value_heads': null}", {K1, 16, 32}, "num_key_value_heads 4 and head_dim 8"},
+        {NULL, {"model.layers.0.self_attn.v_proj.weight", 8, 32}, "self_attn.v_proj.weight must have 16 rows, and has 8"},
+        {NULL, {"model.layers.0.self_attn.o_proj.weight", 32, 64}, "self_attn.o_proj.weight must have 32 columns, and has 64"},
+        {"{" PHI3 "}", {"model.layers.0.self_attn.qkv_proj.weight", 64, 32}, NULL},
+        {"{" PHI3 "}", {"model.layers.0.self_attn.qkv_proj.weight", 96, 32}, "qkv_proj.weight must have 64 rows, and has 96"},
+        {"{" QWEN3 ", 'head_dim': 4, 'num_attention_heads': 8, 'num_key_value_heads': 4}",
+         {"model.layers.0.self_attn.q_norm.weight", 8, 0}, "key head_dim does not fit the weights"},
+        {"{" GEMMA ", 'num_key_value_heads': 2}", {"model.layers.0.self_attn.k_norm.weight", 8, 0}, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[FIXTURE_TEXT_SIZE];
+        hf_fixture f;
+        fixture_begin(&f);
+        fixture_change(f.config, rows[i].changes);
+        fixture_put_tensors(&f, (const fixture_tensor[]){{TABLE, 16, 32}, rows[i].tensor}, 2);
+        fixture_translate(&f, "general.type", text);
+        if (strstr(text, rows[i].wanted == NULL ? "str model" : rows[i].wanted) == NULL) {
+            fail_msg("%s, %s: %s", rows[i].changes, rows[i].tensor.name, text);
+        }
+        fixture_end(&f);
+    }
 }
 
 int main(void) {
@@ -226,6 +272,7 @@ int main(void) {
         cmocka_unit_test(rope_scalings_become_keys_and_factors),
         cmocka_unit_test(what_is_not_run_is_refused_by_name),
         cmocka_unit_test(impossible_values_are_refused_with_key_and_value),
+        cmocka_unit_test(heads_are_held_against_the_rows_of_the_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

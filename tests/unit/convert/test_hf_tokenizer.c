@@ -195,13 +195,20 @@ static void special_ids_come_by_text_and_else_by_number(void **state) {
         {IN_TOKENIZER_CONFIG, "{'pad_token': 'abc'}", "tokenizer.ggml.padding_token_id", "u32 6"},
         {IN_CONFIG, "{'pad_token_id': 5}", "tokenizer.ggml.padding_token_id", "u32 5"},
         {IN_CONFIG, "{'eos_token_id': [5, 6]}", "tokenizer.ggml.eos_token_id", "u32 0"},
-        {IN_CONFIG, "{'pad_token_id': 16}", NULL, "config.json: key pad_token_id must be an id from 0 to 15"},
+        {IN_CONFIG, "{'pad_token_id': 16}", NULL, "config.json: key pad_token_id is 16, which is outside the vocabulary: must be an id from 0 to 15"},
         {IN_CONFIG, "{'pad_token_id': 'a'}", NULL, "key pad_token_id must be an id"},
         {IN_GENERATION, "{'pad_token_id': 4}", "tokenizer.ggml.padding_token_id", "u32 4"},
         {IN_GENERATION, "{'eos_token_id': 0}", "tokenizer.ggml.eot_token_id", "absent"},
         {IN_GENERATION, "{'eos_token_id': [0, 2, 3]}", "tokenizer.ggml.eot_token_id", "u32 2"},
         {IN_GENERATION, "{'eos_token_id': [0, 2, 3]}", "tokenizer.ggml.eom_token_id", "u32 3"},
-        {IN_GENERATION, "{'eos_token_id': [0, -2]}", NULL, "generation_config.json: key eos_token_id must be an id"},
+        {IN_GENERATION, "{'eos_token_id': [0, -2]}", NULL, "generation_config.json: key eos_token_id is -2, which is outside"},
+        /* also where tokenizer_config.json has a text that goes before the number */
+        {IN_CONFIG, "{'eos_token_id': 16}", NULL, "config.json: key eos_token_id is 16, which is outside the vocabulary"},
+        {IN_CONFIG, "{'eos_token_id': [0, 5, 99]}", NULL, "config.json: key eos_token_id is 99"},
+        {IN_CONFIG, "{'bos_token_id': -1}", NULL, "config.json: key bos_token_id is -1"},
+        {IN_CONFIG, "{'bos_token_id': 15}", "tokenizer.ggml.bos_token_id", "u32 0"},
+        {IN_CONFIG, "{'bos_token_id': 1.5}", NULL, "config.json: key bos_token_id must be an id"},
+        {IN_GENERATION, "{'bos_token_id': 16}", NULL, "generation_config.json: key bos_token_id is 16"},
         {IN_TOKENIZER_CONFIG, "{'bos_token': 7}", NULL, "tokenizer_config.json: key bos_token is 7, must be a string"},
     };
     (void)state;

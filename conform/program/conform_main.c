@@ -1,0 +1,165 @@
+/* conform_main.c — quoin-conform: checks one plugin against the ABI, test by test. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/elf_note.h"
+#include "backends/host_services.h"
+#include "base/clock.h"
+#include "base/mapped_file.h"
+#include "program/conform_report.h"
+
+static void take_time(char *out, size_t room, const char *format) {
+    const time_t now = time(NULL);
+    struct tm parts;
+    if (gmtime_r(&now, &parts) == NULL || strftime(out, room, format, &parts) == 0) {
+        snprintf(out, room, "1970-01-01");
+    }
+}
+
+/* The linker's build id, for the report; a file that cannot be read so is a matter of level 0. */
+static void read_build_id(conform_run *run) {
+    mapped_file file;
+    elf_facts facts;
+    if (run->request->path[0] == '\0' || mapped_file_open(run->request->path, &file, NULL) < 0) {
+        return;
+    }
+    if (elf_note_read(file.span, &facts, NULL) >= 0) {
+        snprintf(run->file_build_id, sizeof run->file_build_id, "%s", facts.build_id);
+    }
+    mapped_file_close(&file);
+}
+
+/* Without its device only the file can be looked at. */
+static void keep_file_tests(conform_run *run) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->plan.n; i++) {
+        if (run->plan.entries[i].suite->level == 0) {
+            run->plan.entries[n++] = run->plan.entries[i];
+        }
+    }
+    run->plan.n = n;
+}
+
+static void open_first(conform_run *run, conform_runner *runner) {
+    conform_result opening;
+    conform_run_opening(runner, &opening);
+    run->is_here = opening.outcome != OUTCOME_UNSUPPORTED;
+    run->facts = runner->facts;
+    if (!run->is_here) {
+        snprintf(run->absence, sizeof run->absence, "%.511s", opening.words);
+        keep_file_tests(run);
+    }
+    conform_result_free(&opening);
+}
+
+static void run_tests(conform_run *run, conform_runner *runner) {
+    const conform_request *r = run->request;
+    for (uint32_t i = 0; i < run->plan.n; i++) {
+        const conform_entry *entry = &run->plan.entries[i];
+        conform_result *result = &run->results[i];
+        conform_run_one(runner, entry, result);
+        conform_waive(&run->waivers, entry, conform_is_must(r, entry), result);
+        conform_coverage_add(&run->coverage, result);
+        run->n_of[result->outcome]++;
+        run->n_broken += conform_is_broken(run, i);
+        if (!r->json) {
+            conform_print_result(run, i);
+        }
+    }
+}
+
+static int tell_run(const conform_run *run, error_context *err) {
+    const conform_request *r = run->request;
+    qn_status status = r->json ? conform_print_json(run, err) : QN_OK;
+    if (!r->json && r->coverage) {
+        conform_coverage_print(&run->coverage);
+    }
+    if (!r->json) {
+        conform_print_summary(run);
+    }
+    if (status >= 0 && r->report != NULL) {
+        status = conform_write_report(run, r->report, err);
+    }
+    return status < 0 ? CONFORM_IO : run->n_broken > 0 ? CONFORM_FAILED : run->is_here ? CONFORM_PASSED : CONFORM_NOT_HERE;
+}
+
+static int run_plan(conform_run *run, int argc, char *const *argv, error_context *err) {
+    conform_runner runner = {.request = run->request, .argc = argc, .argv = argv};
+    const double begin = clock_seconds();
+    take_time(run->begun_at, sizeof run->begun_at, "%Y-%m-%dT%H:%M:%SZ");
+    run->results = calloc(run->plan.n, sizeof *run->results);
+    if (run->results == NULL) {
+        (void)FAIL(err, QN_NO_HOST_MEM, "no memory for the results");
+        return CONFORM_IO;
+    }
+    read_build_id(run);
+    open_first(run, &runner);
+    if (!run->request->json) {
+        conform_print_head(run);
+    }
+    run_tests(run, &runner);
+    run->seconds = clock_seconds() - begin;
+    const int status = tell_run(run, err);
+    for (uint32_t i = 0; i < run->plan.n; i++) {
+        conform_result_free(&run->results[i]);
+    }
+    free(run->results);
+    return status;
+}
+
+static int run_request(const conform_request *r, int argc, char *const *argv, error_context *err) {
+    static conform_run run; /* large */
+    char today[16];
+    int status = CONFORM_USAGE;
+    run.request = r;
+    run.is_here = true;
+    take_time(today, sizeof today, "%Y-%m-%d");
+    if ((r->waivers == NULL || conform_waivers_read(r->waivers, today, &run.waivers, err) >= 0) && conform_plan_make(r, &run.plan, err) >= 0) {
+        if (r->list) {
+            conform_print_list(&run);
+            status = CONFORM_PASSED;
+        } else {
+            status = run_plan(&run, argc, argv, err);
+        }
+    }
+    conform_plan_free(&run.plan);
+    conform_waivers_free(&run.waivers);
+    conform_coverage_free(&run.coverage);
+    return status;
+}
+
+static int dispatch(int argc, char **argv) {
+    static conform_request request; /* large */
+    error_context err = {0};
+    int status;
+    if (argc > 1 && strcmp(argv[1], CONFORM_CHILD) == 0) {
+        return conform_child_main(argc - 2, argv + 2);
+    }
+    if (conform_request_read(&request, argc - 1, argv + 1, &status, &err) >= 0) {
+        status = CONFORM_PASSED;
+        if (request.help) {
+            conform_print_help();
+        } else if (request.version) {
+            printf("quoin-conform %s, plugin ABI %d.%d\n", host_version(), QN_ABI_MAJOR, QN_ABI_MINOR);
+        } else {
+            status = run_request(&request, argc - 1, argv + 1, &err);
+        }
+    }
+    if (err.code < 0) {
+        fprintf(stderr, "quoin-conform: %s\n", error_text(&err));
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */
+    const int status = dispatch(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "quoin-conform: standard output cannot be written\n");
+        return CONFORM_IO;
+    }
+    return status;
+}

@@ -1,0 +1,160 @@
+/* cf_process.c — level 1: no verb changes the process or prints. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/process_guard.h"
+#include "protocol/protocol.h"
+
+/* One life of a plugin, verb by verb, with something done around each. */
+typedef struct watched_life {
+    cf_context *ctx;
+    process_state before;
+    const char *verb;
+} watched_life;
+
+static void enter(watched_life *w, const char *verb) {
+    w->verb = verb;
+    process_state_take(&w->before);
+}
+
+static void leave(watched_life *w) {
+    char changed[400];
+    const bool is_changed = process_state_restore(&w->before, changed, sizeof changed, NULL, 0);
+    CF_CHECK(w->ctx, !is_changed, "%s changes the process: %s", w->verb, changed);
+}
+
+static void live_watched(watched_life *w, cf_backend *on, const specimen *s, qn_prog **prog, qn_session **session) {
+    cf_context *ctx = w->ctx;
+    specimen_turn turn;
+    qn_error error;
+    enter(w, "compile");
+    *prog = specimen_compiled(ctx, on, s, 0);
+    leave(w);
+    enter(w, "bind_weights");
+    specimen_bind(ctx, on, s, *prog, 0, s->n_weights);
+    leave(w);
+    enter(w, "seal");
+    cf_clear(&error);
+    cf_done(ctx, "seal", on->verbs->seal(*prog, &error), &error);
+    leave(w);
+    enter(w, "session_new");
+    *session = specimen_session(ctx, on, *prog);
+    leave(w);
+    for (uint32_t i = 0; i < 3; i++) {
+        specimen_turn_init(ctx, s, &turn, i * 3, 3);
+        enter(w, "step");
+        cf_done(ctx, "step", on->verbs->step(*session, &turn.step, &error), &error);
+        leave(w);
+        specimen_turn_deinit(&turn);
+    }
+}
+
+static void no_verb_changes_the_process(cf_context *ctx) {
+    watched_life w = {.ctx = ctx};
+    cf_backend on;
+    specimen s;
+    qn_prog *prog = NULL;
+    qn_session *session = NULL;
+    enter(&w, "start, devices or open");
+    cf_open(ctx, &on, 0);
+    leave(&w);
+    enter(&w, "check");
+    specimen_choose(ctx, &on, &s);
+    leave(&w);
+    live_watched(&w, &on, &s, &prog, &session);
+    enter(&w, "session_free");
+    on.verbs->session_free(session);
+    leave(&w);
+    enter(&w, "prog_free");
+    on.verbs->prog_free(prog);
+    leave(&w);
+    enter(&w, "close or stop");
+    cf_close(ctx, &on);
+    leave(&w);
+    specimen_deinit(&s);
+}
+
+static void starting_and_stopping_changes_nothing(cf_context *ctx) {
+    watched_life w = {.ctx = ctx};
+    cf_backend on;
+    enter(&w, "start, devices or open");
+    cf_open(ctx, &on, 0);
+    leave(&w);
+    enter(&w, "close or stop");
+    cf_close(ctx, &on);
+    leave(&w);
+}
+
+/* --- Printing --------------------------------------------------------------------------------------------------------- */
+
+typedef struct diverted {
+    int file, outputs[2];
+} diverted;
+
+static void divert(cf_context *ctx, diverted *d) {
+    d->file = memfd_create("printed", MFD_CLOEXEC);
+    CF_CHECK(ctx, d->file >= 0, "no memory file could be made");
+    for (int fd = 1; fd <= 2; fd++) {
+        d->outputs[fd - 1] = dup(fd);
+        CF_CHECK(ctx, d->outputs[fd - 1] >= 0 && dup2(d->file, fd) == fd, "descriptor %d could not be diverted", fd);
+    }
+}
+
+static void require_silence(cf_context *ctx, diverted *d) {
+    char words[160] = "";
+    fflush(stdout);
+    for (int fd = 1; fd <= 2; fd++) {
+        dup2(d->outputs[fd - 1], fd);
+        close(d->outputs[fd - 1]);
+    }
+    const off_t size = lseek(d->file, 0, SEEK_END);
+    const ssize_t n = pread(d->file, words, sizeof words - 1, 0);
+    close(d->file);
+    words[n > 0 ? n : 0] = '\0';
+    CF_CHECK(ctx, size == 0, "the plugin prints %lld bytes, which begin: %s", (long long)size, words);
+}
+
+static void nothing_is_printed(cf_context *ctx) {
+    watched_life w = {.ctx = ctx};
+    diverted d;
+    cf_backend on;
+    specimen s;
+    qn_prog *prog = NULL;
+    qn_session *session = NULL;
+    cf_open(ctx, &on, 0);
+    specimen_choose(ctx, &on, &s);
+    cf_close(ctx, &on);
+    divert(ctx, &d);
+    cf_open(ctx, &on, 0);
+    live_watched(&w, &on, &s, &prog, &session);
+    on.verbs->session_free(session);
+    on.verbs->prog_free(prog);
+    cf_close(ctx, &on);
+    require_silence(ctx, &d);
+    specimen_deinit(&s);
+}
+
+static void nothing_is_printed_by_those_that_refuse(cf_context *ctx) {
+    diverted d;
+    cf_backend on;
+    qn_error error;
+    qn_device *device = NULL;
+    divert(ctx, &d);
+    cf_open(ctx, &on, 0);
+    cf_clear(&error);
+    (void)on.verbs->open(on.plugin, "no such device", NULL, 0, &device, &error);
+    on.verbs->session_free(NULL);
+    cf_close(ctx, &on);
+    require_silence(ctx, &d);
+}
+
+static const cf_test tests[] = {
+    CF_TEST(starting_and_stopping_changes_nothing, "E2", CF_MUST_PROTOCOL),
+    CF_TEST(no_verb_changes_the_process, "E2", CF_MUST_DECODE),
+    CF_TEST(nothing_is_printed_by_those_that_refuse, "E2", CF_MUST_PROTOCOL),
+    CF_TEST(nothing_is_printed, "E2", CF_MUST_DECODE),
+};
+const cf_suite cf_suite_process = CF_SUITE(1, "process", tests);
