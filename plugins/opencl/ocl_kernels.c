@@ -57,17 +57,22 @@ static cl_program build_blob(gpu_driver_device *device, const unsigned char *blo
     return build_binary(device, blob + sizeof header, header.bytes, options);
 }
 
-/* Null when there is none, or none that is whole and that the driver takes. */
-static cl_program load_program(gpu_driver_device *device, const char *key, const char *options) {
+/* *out stays null when there is none, or none that is whole and that the driver takes. */
+static qn_status load_program(gpu_driver_device *device, const char *key, const char *options, cl_program *out, qn_error *err) {
     const qn_host *host = device->host;
-    cl_program program = NULL;
     const uint64_t bytes = host->blob_get != NULL ? host->blob_get(host->ctx, key, NULL, 0) : 0;
-    unsigned char *blob = bytes > 0 ? host->mem_alloc(host->ctx, QN_MEM_OTHER, bytes, 64) : NULL;
-    if (blob != NULL && host->blob_get(host->ctx, key, blob, bytes) == bytes) {
-        program = build_blob(device, blob, bytes, options);
+    if (bytes == 0) {
+        return QN_OK;
+    }
+    unsigned char *blob = host->mem_alloc(host->ctx, QN_MEM_OTHER, bytes, 64);
+    if (blob == NULL) {
+        return qn_fail(err, QN_NO_HOST_MEM, "no memory for a compiled kernel (%llu bytes)", (unsigned long long)bytes);
+    }
+    if (host->blob_get(host->ctx, key, blob, bytes) == bytes) {
+        *out = build_blob(device, blob, bytes, options);
     }
     host->mem_free(host->ctx, blob);
-    return program;
+    return QN_OK;
 }
 
 /* A store that does not keep it costs time, later. */
@@ -181,9 +186,9 @@ qn_status ocl_kernel_open(gpu_driver_device *device, uint32_t number, qn_error *
     const ocl_kernel *kernel = &ocl_kernels[number];
     make_options(device, kernel, options, sizeof options);
     make_key(kernel, options, key);
-    program = load_program(device, key, options);
-    const int is_new = program == NULL;
-    status = is_new ? build_source(device, kernel, options, &program, err) : QN_OK;
+    status = load_program(device, key, options, &program, err);
+    const int is_new = status == QN_OK && program == NULL;
+    status = is_new ? build_source(device, kernel, options, &program, err) : status;
     if (status == QN_OK) {
         status = check_group(device, program, kernel, err);
     }

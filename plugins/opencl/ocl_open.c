@@ -59,6 +59,11 @@ static uint32_t find_subgroup(const ocl_api *api, cl_device_id device) {
     return 1;
 }
 
+/* A processor and nothing else: a simulator, which calls itself everything at once, is to run what GPUs run. */
+static int is_processor(cl_device_type type) {
+    return (type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) == CL_DEVICE_TYPE_CPU;
+}
+
 static void read_caps(gpu_driver_device *device) {
     const ocl_api *api = device->api;
     const cl_device_id id = device->found->device;
@@ -79,7 +84,7 @@ static void read_caps(gpu_driver_device *device) {
     caps->flags = (is_unified ? GPU_CAP_UNIFIED : 0u) |
                   (ocl_has_extension(api, id, "cl_intel_subgroups") || ocl_has_extension(api, id, "cl_khr_subgroups") ? GPU_CAP_SUBGROUPS : 0u) |
                   (ocl_has_extension(api, id, "cl_khr_integer_dot_product") ? GPU_CAP_INT_DOT : 0u) |
-                  ((device->found->type & CL_DEVICE_TYPE_CPU) != 0 ? GPU_CAP_ON_CPU : 0u);
+                  (is_processor(device->found->type) ? GPU_CAP_ON_CPU : 0u);
     caps->subgroup = find_subgroup(api, id);
     caps->max_group = most_group < 1024 ? (uint32_t)most_group : 1024u;
     caps->compute_units = units > 0 ? units : 1;

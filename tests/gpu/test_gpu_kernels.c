@@ -62,6 +62,7 @@ typedef struct matmul_case {
     int has_bias;
     uint64_t max_binding_bytes; /* 0: plenty */
     uint32_t max_grid;          /* 0: plenty */
+    uint32_t flags;             /* of caps */
 } matmul_case;
 
 static void check_matmul(qn_format format, const matmul_case *c) {
@@ -83,6 +84,7 @@ static void check_matmul(qn_format format, const matmul_case *c) {
     lower_rig r;
     lower_rig_init(&r, op_program_finish(builder));
     r.caps.max_binding_bytes = c->max_binding_bytes != 0 ? c->max_binding_bytes : r.caps.max_binding_bytes;
+    r.caps.flags = c->flags;
     r.caps.max_grid[0] = c->max_grid != 0 ? c->max_grid : r.caps.max_grid[0];
     lower_rig_set(&r, w, weight.bytes, weight.n_bytes);
     r.first_element[w] = first;
@@ -110,7 +112,7 @@ static int is_any_length(qn_format format) {
     return qn_format_find(format)->block_elems == 1 || format == QN_FORMAT_TERNARY;
 }
 
-static void matmul_keeps_its_bound_in_every_format(void **state) {
+static void matmul_keeps_its_bound_in_every_format_and_by_every_kernel(void **state) {
     (void)state;
     static const uint32_t tokens[] = {1, 2, 3, 5, 8, 33, 40};
     static const uint32_t rows[] = {1, 5, 33, 64, 70};
@@ -120,7 +122,9 @@ static void matmul_keeps_its_bound_in_every_format(void **state) {
             const uint32_t block = qn_format_find(op_weight_formats[f])->block_elems;
             const matmul_case c = {.n = rows[(i + f) % 5], .t = tokens[i], .has_bias = i % 2 == 0,
                                    .k = is_any_length(op_weight_formats[f]) ? any[(i + f) % 5] : block * (1 + (i + f) % 3)};
+            const matmul_case on_cpu = {.n = c.n, .t = c.t, .has_bias = c.has_bias, .k = c.k, .flags = GPU_CAP_ON_CPU};
             check_matmul(op_weight_formats[f], &c);
+            check_matmul(op_weight_formats[f], &on_cpu);
         }
     }
 }
@@ -539,7 +543,7 @@ static void top_k_finds_the_best_with_ties_by_id_and_passes_over_what_is_not_fin
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmul_keeps_its_bound_in_every_format),
+        cmocka_unit_test(matmul_keeps_its_bound_in_every_format_and_by_every_kernel),
         cmocka_unit_test(matmul_of_a_weight_longer_than_a_binding_goes_in_pieces),
         cmocka_unit_test(matmul_with_more_groups_than_the_grid_is_wide_is_folded),
         cmocka_unit_test(embed_of_a_table_longer_than_a_binding_goes_in_pieces),

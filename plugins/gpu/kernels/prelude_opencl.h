@@ -33,6 +33,8 @@ typedef float4 f4;
 #define LOAD_U16(b, i) ((uint)((__global const ushort *)(b))[i])
 #define LOAD_U8(b, i) ((uint)(b)[i])
 #define LOAD_F4(b, i) vload4(0, (__global const float *)(b) + (i))
+/* Four halves from unit i on; exact, as loads of halves are in every version. */
+#define HALFS_F4(b, i) vload_half4(0, (__global const half *)(b) + (i))
 #define STORE_U32(b, i, v) ((__global uint *)(b))[i] = (v)
 #define STORE_F32(b, i, v) ((__global float *)(b))[i] = (v)
 
@@ -86,6 +88,6 @@ static inline f4 ocl_add4(f4 a, f4 b) {
 #define FMIN(a, b) fmin((float)(a), (float)(b))
 #define UMIN(a, b) min((uint)(a), (uint)(b))
 #define UMAX(a, b) max((uint)(a), (uint)(b))
-#define UNROLL
+#define UNROLL _Pragma("unroll")
 
 #endif

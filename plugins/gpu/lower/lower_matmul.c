@@ -2,10 +2,13 @@
 #include "lower_internal.h"
 
 /* From this many rows of x on the weight is decoded once for all of them. */
-#define GEMM_ROWS 4u
-#define GEMV_OCTET 8u     /* elements that a work-item takes at a time */
-#define GEMM_TILE 32u     /* TILE of gemm.kernel */
-#define MATROW_TOKENS 8u  /* TOKENS of the matrow8 kernels */
+#define GEMM_ROWS 6u
+#define GEMM_W_TILE 64u   /* tile of gemm.kernel */
+#define GEMM_X_TILE 32u
+#define GEMV_ROWS 2u      /* ROWS of gemv.kernel */
+#define MOST_LANES 32u
+#define MATROW_ROWS 4u    /* ROWS of the matrow kernels */
+#define MATROW_TOKENS 4u  /* TOKENS of matrow8 */
 
 static int can_matmul(const lower_question *ask, char text[LOWER_VERDICT_BYTES]) {
     return lower_can_read(ask->caps, lower_operand(ask, 0), text);
@@ -30,31 +33,36 @@ static uint32_t count_launches(const lower_question *ask) {
     return lower_n_pieces(ask->caps, lower_operand(ask, 0));
 }
 
-/* Work-items that share a row: as many as it has octets, so that none is idle. */
-static uint32_t choose_lanes(uint64_t k, uint32_t octet, uint32_t group) {
-    const uint64_t n_octets = lower_ceil(k, octet);
+/* Work-items of gemv that share rows: so few that each has two octets at least, because adding them up costs as well. */
+static uint32_t choose_lanes(uint64_t k) {
+    const uint64_t n_octets = lower_ceil(k, 8);
     uint32_t lanes = 1;
-    while (lanes * 2 <= group && lanes * 2 <= n_octets) {
+    while (lanes * 2 <= MOST_LANES && lanes * 4 <= n_octets) {
         lanes *= 2;
     }
     return lanes;
+}
+
+static uint64_t count_groups(const lower_format *format, uint32_t kernel, uint32_t lanes, uint64_t n_rows, uint64_t n_x) {
+    const uint32_t group = gpu_kernels[kernel].group;
+    return kernel == format->gemm      ? lower_ceil(n_rows, GEMM_W_TILE) * lower_ceil(n_x, GEMM_X_TILE)
+           : kernel == format->gemv    ? lower_ceil(n_rows, group / lanes * GEMV_ROWS) * n_x
+           : kernel == format->matrow1 ? lower_ceil(n_rows, MATROW_ROWS * group)
+                                       : lower_ceil(n_rows, MATROW_ROWS * group) * lower_ceil(n_x, MATROW_TOKENS);
 }
 
 static qn_status lower_piece_of_it(gpu_lowering *to, const gpu_call *call, const lower_piece *piece, qn_error *err) {
     const gpu_view *w = &call->in[0], *x = &call->in[1];
     const lower_format *format = lower_find_format(w->buffer->format);
     const uint32_t kernel = choose_kernel(to->caps, format, x->n_rows);
-    const uint32_t group = gpu_kernels[kernel].group, lanes = choose_lanes(w->n_columns, GEMV_OCTET, group);
+    const uint32_t lanes = choose_lanes(w->n_columns);
     const struct matmul_params params = {
         .k = (uint32_t)w->n_columns, .n = (uint32_t)piece->n_rows, .n_x = (uint32_t)x->n_rows, .first_row = (uint32_t)piece->first_row,
         .y_columns = (uint32_t)call->out.n_columns, .row_bytes = piece->row_bytes, .first_element = piece->first_element,
         .has_bias = call->n_inputs == 3, .lanes = lanes};
     const gpu_binding *bias = call->n_inputs == 3 ? &call->in[2].at : &to->zero;
     const gpu_binding *buffers[] = {&piece->w, &piece->w_scale, &x->at, bias, &call->out.at};
-    const uint64_t groups = kernel == format->gemm      ? lower_ceil(piece->n_rows, GEMM_TILE) * lower_ceil(x->n_rows, GEMM_TILE)
-                            : kernel == format->gemv    ? lower_ceil(piece->n_rows, group / lanes) * x->n_rows
-                            : kernel == format->matrow1 ? lower_ceil(piece->n_rows, group)
-                                                        : lower_ceil(piece->n_rows, group) * lower_ceil(x->n_rows, MATROW_TOKENS);
+    const uint64_t groups = count_groups(format, kernel, lanes, piece->n_rows, x->n_rows);
     return lower_launch(to, kernel, groups, buffers, &params, call->index, err);
 }
 
