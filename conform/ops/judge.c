@@ -17,7 +17,8 @@ void judge_open(judge *self, const op_model *m, const qn_limits *limits, uint32_
     self->m = m;
     self->numeric = numeric;
     self->clean = oracle_run_open(m, limits, numeric);
-    for (uint32_t i = 0; i < JUDGE_NOISES; i++) {
+    self->n_noisy = m->ctx->is_quick ? 1 : JUDGE_NOISES;
+    for (uint32_t i = 0; i < self->n_noisy; i++) {
         self->noisy[i] = oracle_run_open(m, limits, numeric);
         oracle_run_set_noise(self->noisy[i], 900 + i);
     }
@@ -25,21 +26,21 @@ void judge_open(judge *self, const op_model *m, const qn_limits *limits, uint32_
 
 void judge_close(judge *self) {
     oracle_run_close(self->clean);
-    for (uint32_t i = 0; i < JUDGE_NOISES; i++) {
+    for (uint32_t i = 0; i < self->n_noisy; i++) {
         oracle_run_close(self->noisy[i]);
     }
 }
 
 void judge_step(judge *self, const op_step *step) {
     oracle_run_step(self->clean, step);
-    for (uint32_t i = 0; i < JUDGE_NOISES; i++) {
+    for (uint32_t i = 0; i < self->n_noisy; i++) {
         oracle_run_step(self->noisy[i], step);
     }
 }
 
 void judge_move(judge *self, const qn_state_move *move) {
     oracle_run_move(self->clean, move);
-    for (uint32_t i = 0; i < JUDGE_NOISES; i++) {
+    for (uint32_t i = 0; i < self->n_noisy; i++) {
         oracle_run_move(self->noisy[i], move);
     }
 }
@@ -52,7 +53,7 @@ double judge_limit(const judge *self, uint32_t output, const op_step *step) {
     const uint64_t n = op_step_elements(step, qn_program_buffer(self->m->program, output));
     const double *const want = judge_want(self, output);
     double most = 0x1p-60;
-    for (uint32_t i = 0; i < JUDGE_NOISES; i++) {
+    for (uint32_t i = 0; i < self->n_noisy; i++) {
         const double *const moved = oracle_run_want(self->noisy[i], output);
         for (uint64_t e = 0; e < n; e++) {
             most = fmax(most, fabs(moved[e] - want[e]));

@@ -1,6 +1,6 @@
 /* judge.h — how far the outputs of a whole program may be off, and which op is to blame when they are.
  *
- * The oracle runs three times: as it should be, and twice with every result moved at random inside what the numeric class allows for
+ * The oracle runs as it should, and twice (once with --quick) with every result moved at random inside what the numeric class allows for
  * that one op (oracle_run.h). An output may be off by a small multiple of the most that any element of it moved in the step: a plugin whose ops
  * all keep their bounds stays well inside, one with a wrong op does not. It is a formula of program, data and class, and knows no plugin.
  *
@@ -24,6 +24,7 @@ typedef struct judge {
     const op_model *m;
     uint32_t numeric;
     oracle_run *clean, *noisy[JUDGE_NOISES];
+    uint32_t n_noisy;
 } judge;
 
 void judge_open(judge *self, const op_model *m, const qn_limits *limits, uint32_t numeric);
