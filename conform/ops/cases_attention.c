@@ -312,15 +312,15 @@ static void attention_keeps_the_bound_over_a_thousand_cells(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_TEST(attention_keeps_the_bound_for_heads_of_any_shape, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(attention_keeps_the_bound_with_bf16_state, "R1 R2 R3", 0),
-    CF_TEST(attention_keeps_the_bound_with_q8_0_state, "R1 R2 R3", 0),
-    CF_TEST(attention_sees_only_its_window, "R1", CF_MUST_DECODE),
-    CF_TEST(attention_finds_cells_wherever_they_lie, "K1", CF_MUST_DECODE),
-    CF_TEST(attention_keeps_sequences_apart, "K2", CF_MUST_DECODE),
-    CF_TEST(attention_follows_a_shared_prefix, "K1 K2", CF_MUST_DECODE),
-    CF_TEST(attention_is_not_touched_by_nan_that_it_does_not_see, "R5", CF_MUST_DECODE),
-    CF_TEST(attention_keeps_the_bound_with_caps_and_sharp_scores, "R1", CF_MUST_DECODE),
-    CF_TEST(attention_keeps_the_bound_over_a_thousand_cells, "R1", CF_MUST_DECODE),
+    CASES_TEST(attention_keeps_the_bound_for_heads_of_any_shape, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(attention_keeps_the_bound_with_bf16_state, "R1 R2 R3", 0),
+    CASES_TEST(attention_keeps_the_bound_with_q8_0_state, "R1 R2 R3", 0),
+    CASES_TEST(attention_sees_only_its_window, "R1", CF_MUST_DECODE),
+    CASES_TEST(attention_finds_cells_wherever_they_lie, "K1", CF_MUST_DECODE),
+    CASES_TEST(attention_keeps_sequences_apart, "K2", CF_MUST_DECODE),
+    CASES_TEST(attention_follows_a_shared_prefix, "K1 K2", CF_MUST_DECODE),
+    CASES_TEST(attention_is_not_touched_by_nan_that_it_does_not_see, "R5", CF_MUST_DECODE),
+    CASES_TEST(attention_keeps_the_bound_with_caps_and_sharp_scores, "R1", CF_MUST_DECODE),
+    CASES_TEST(attention_keeps_the_bound_over_a_thousand_cells, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_attention = CF_SUITE(2, "attention", tests);

@@ -159,16 +159,16 @@ static void softcap_keeps_the_bound(cf_context *ctx) {
 }
 
 static const cf_test add_tests[] = {
-    CF_TEST(add_of_rows_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(add_of_a_weight_reaches_every_row, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(add_of_rows_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(add_of_a_weight_reaches_every_row, "R1 R2 R3", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_add = CF_SUITE(2, "add", add_tests);
-static const cf_test scale_tests[] = {CF_TEST(scale_is_one_rounded_product, "R1 R2 R3", CF_MUST_DECODE)};
+static const cf_test scale_tests[] = {CASES_TEST(scale_is_one_rounded_product, "R1 R2 R3", CF_MUST_DECODE)};
 const cf_suite cf_suite_scale = CF_SUITE(2, "scale", scale_tests);
 static const cf_test gated_tests[] = {
-    CF_TEST(gated_silu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(gated_gelu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(gated_silu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(gated_gelu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_gated = CF_SUITE(2, "gated", gated_tests);
-static const cf_test softcap_tests[] = {CF_TEST(softcap_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE)};
+static const cf_test softcap_tests[] = {CASES_TEST(softcap_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE)};
 const cf_suite cf_suite_softcap = CF_SUITE(2, "softcap", softcap_tests);

@@ -140,9 +140,9 @@ static void broken_programs_are_refused(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_LONG_TEST(single_ops_of_any_shape_keep_their_bounds, "R1 R2", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(random_programs_of_a_few_ops_are_computed, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(random_programs_of_many_ops_are_computed, "R1 R4", CF_MUST_DECODE, 2),
-    CF_TEST(broken_programs_are_refused, "P1", CF_MUST_PROTOCOL),
+    CASES_TEST(single_ops_of_any_shape_keep_their_bounds, "R1 R2", CF_MUST_DECODE),
+    CASES_TEST(random_programs_of_a_few_ops_are_computed, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(random_programs_of_many_ops_are_computed, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(broken_programs_are_refused, "P1", CF_MUST_PROTOCOL),
 };
 const cf_suite cf_suite_fuzz = CF_SUITE(3, "fuzz", tests);

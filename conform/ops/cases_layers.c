@@ -145,14 +145,14 @@ static void a_layer_keeps_its_limits_over_a_long_prompt(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_LONG_TEST(layers_of_llama_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_qwen2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_qwen3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_gemma2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_gemma3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_phi3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_every_kind_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_in_further_formats_compute_what_their_ops_say, "R1 R4", 0, 2),
-    CF_LONG_TEST(a_layer_keeps_its_limits_over_a_long_prompt, "R1", CF_MUST_DECODE, 2),
+    CASES_TEST(layers_of_llama_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_qwen2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_qwen3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_gemma2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_gemma3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_phi3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_every_kind_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_in_further_formats_compute_what_their_ops_say, "R1 R4", 0),
+    CASES_TEST(a_layer_keeps_its_limits_over_a_long_prompt, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_layers = CF_SUITE(4, "layers", tests);

@@ -129,9 +129,9 @@ static void a_row_of_nan_spoils_only_its_own_products(cf_context *ctx) {
     harness_close(&h);
 }
 
-#define MATMUL_TEST(NAME) CF_TEST(matmul_keeps_its_bound_with_##NAME, "R1 R2 R3", MUST_##NAME),
+#define MATMUL_TEST(NAME) CASES_TEST(matmul_keeps_its_bound_with_##NAME, "R1 R2 R3", MUST_##NAME),
 static const cf_test tests[] = {
     CASES_WEIGHT_FORMATS(MATMUL_TEST)
-    CF_TEST(a_row_of_nan_spoils_only_its_own_products, "R5", CF_MUST_DECODE),
+    CASES_TEST(a_row_of_nan_spoils_only_its_own_products, "R5", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_matmul = CF_SUITE(2, "matmul", tests);

@@ -398,16 +398,16 @@ static void a_model_of_four_layers_keeps_its_limits(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_LONG_TEST(a_model_of_four_layers_keeps_its_limits, "R1", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(a_prompt_in_pieces_gives_the_logits_of_the_prompt, "R1 K1", CF_MUST_DECODE, 2),
-    CF_TEST(sequences_of_one_step_do_not_see_each_other, "K2", CF_MUST_DECODE),
-    CF_TEST(a_copied_sequence_goes_on_as_its_model, "K4", CF_MUST_DECODE),
-    CF_TEST(a_sequence_goes_on_after_its_cells_were_moved, "K4", CF_MUST_DECODE),
-    CF_TEST(a_text_is_cut_and_grows_again, "K1", CF_MUST_DECODE),
-    CF_TEST(two_sessions_of_one_program_do_not_see_each_other, "K2", CF_MUST_DECODE),
-    CF_TEST(a_refused_step_leaves_the_session_as_it_was, "R6 C1", CF_MUST_DECODE),
-    CF_TEST(steps_take_no_memory, "M4", CF_MUST_DECODE),
-    CF_TEST(deterministic_programs_give_the_same_bits_each_time, "R3", CF_MUST_DECODE),
-    CF_LONG_TEST(a_thousand_steps_do_not_drift, "R1", CF_MUST_DECODE, 2),
+    CASES_TEST(a_model_of_four_layers_keeps_its_limits, "R1", CF_MUST_DECODE),
+    CASES_TEST(a_prompt_in_pieces_gives_the_logits_of_the_prompt, "R1 K1", CF_MUST_DECODE),
+    CASES_TEST(sequences_of_one_step_do_not_see_each_other, "K2", CF_MUST_DECODE),
+    CASES_TEST(a_copied_sequence_goes_on_as_its_model, "K4", CF_MUST_DECODE),
+    CASES_TEST(a_sequence_goes_on_after_its_cells_were_moved, "K4", CF_MUST_DECODE),
+    CASES_TEST(a_text_is_cut_and_grows_again, "K1", CF_MUST_DECODE),
+    CASES_TEST(two_sessions_of_one_program_do_not_see_each_other, "K2", CF_MUST_DECODE),
+    CASES_TEST(a_refused_step_leaves_the_session_as_it_was, "R6 C1", CF_MUST_DECODE),
+    CASES_TEST(steps_take_no_memory, "M4", CF_MUST_DECODE),
+    CASES_TEST(deterministic_programs_give_the_same_bits_each_time, "R3", CF_MUST_DECODE),
+    CASES_TEST(a_thousand_steps_do_not_drift, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_models = CF_SUITE(5, "models", tests);

@@ -85,10 +85,10 @@ static void rms_norm_keeps_nan_in_its_group(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_TEST(rms_norm_keeps_the_bound_for_rows_of_any_length, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rms_norm_keeps_the_bound_for_heads, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rms_norm_of_large_and_small_rows_keeps_the_bound, "R1", CF_MUST_DECODE),
-    CF_TEST(rms_norm_of_zeros_is_zero, "R1", CF_MUST_DECODE),
-    CF_TEST(rms_norm_keeps_nan_in_its_group, "R5", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_keeps_the_bound_for_rows_of_any_length, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_keeps_the_bound_for_heads, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_of_large_and_small_rows_keeps_the_bound, "R1", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_of_zeros_is_zero, "R1", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_keeps_nan_in_its_group, "R5", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_rms_norm = CF_SUITE(2, "rms_norm", tests);

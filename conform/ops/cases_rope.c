@@ -94,9 +94,9 @@ static void rope_keeps_the_bound_with_every_scaling(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_TEST(rope_keeps_the_bound_with_adjacent_pairs, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rope_keeps_the_bound_with_half_pairs, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rope_copies_what_lies_beyond_n_rot, "R1", CF_MUST_DECODE),
-    CF_TEST(rope_keeps_the_bound_with_every_scaling, "R1", CF_MUST_DECODE),
+    CASES_TEST(rope_keeps_the_bound_with_adjacent_pairs, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rope_keeps_the_bound_with_half_pairs, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rope_copies_what_lies_beyond_n_rot, "R1", CF_MUST_DECODE),
+    CASES_TEST(rope_keeps_the_bound_with_every_scaling, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_rope = CF_SUITE(2, "rope", tests);

@@ -111,12 +111,12 @@ static void select_rows_of_no_outputs_writes_nothing(cf_context *ctx) {
     harness_close(&h);
 }
 
-#define EMBED_TEST(NAME) CF_TEST(embed_decodes_exactly_##NAME, "R1 R2 W2 W3", MUST_##NAME),
+#define EMBED_TEST(NAME) CASES_TEST(embed_decodes_exactly_##NAME, "R1 R2 W2 W3", MUST_##NAME),
 static const cf_test embed_tests[] = {CASES_WEIGHT_FORMATS(EMBED_TEST)};
 const cf_suite cf_suite_embed = CF_SUITE(2, "embed", embed_tests);
 
 static const cf_test select_tests[] = {
-    CF_TEST(select_rows_copies_rows_exactly, "R1 R2", CF_MUST_DECODE),
-    CF_TEST(select_rows_of_no_outputs_writes_nothing, "R2", CF_MUST_DECODE),
+    CASES_TEST(select_rows_copies_rows_exactly, "R1 R2", CF_MUST_DECODE),
+    CASES_TEST(select_rows_of_no_outputs_writes_nothing, "R2", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_select_rows = CF_SUITE(2, "select_rows", select_tests);

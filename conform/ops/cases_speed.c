@@ -43,10 +43,9 @@ static double time_median(cf_context *ctx, rig *r, const op_step *step, uint32_t
 /* Compiles, runs, and gives the median of one step; negative when the plugin does not offer the program. */
 static double time_model(cf_context *ctx, const cf_backend *on, const op_model *m, const qn_limits *limits, const op_step *step,
                          uint32_t *out_slow) {
-    uint32_t op;
-    char text[256];
+    rig_verdicts verdicts;
     rig r;
-    if (!rig_is_offered(ctx, on, m, 0, &op, text)) {
+    if (!rig_is_offered(ctx, on, m, 0, &verdicts)) {
         return -1;
     }
     rig_open(&r, ctx, on, m, limits, 0);
@@ -314,8 +313,7 @@ static void measure_model(speed *s, qn_format format) {
     static stack st;
     chat c;
     rig r;
-    uint32_t op;
-    char text[256];
+    rig_verdicts verdicts;
     if (!ctx->is_quick) {
         shape.n_embd = 1024;
         shape.n_ff = 2816;
@@ -324,7 +322,7 @@ static void measure_model(speed *s, qn_format format) {
         shape.n_vocab = 4096;
     }
     stack_init(&st, ctx, &stack_families[0], &shape, 77);
-    if (rig_is_offered(ctx, &s->on, &st.m, 0, &op, text)) {
+    if (rig_is_offered(ctx, &s->on, &st.m, 0, &verdicts)) {
         const qn_limits limits = op_model_limits(&st.m, 64, 1, 1, 2112);
         chat_init(&c, &st, 2112, 1, 2112, CELLS_IN_ORDER);
         rig_open(&r, ctx, &s->on, &st.m, &limits, 0);

@@ -37,7 +37,7 @@ void harness_close(harness *self) {
     judge_bias(self);
     cf_close(ctx, &self->one);
     cf_close(ctx, &self->many);
-    if (self->n_done == 0 && self->n_refused > 0) {
+    if (self->n_refused > 0 && (self->n_done == 0 || (ctx->test->must & CF_MUST_DECODE) != 0)) {
         cf_unsupported(ctx, "%s", self->refusal);
     }
 }
@@ -74,21 +74,21 @@ static void cover_once(cf_context *ctx, const qn_program *program, const qn_op *
 }
 
 bool harness_offers(harness *self, const op_model *m, uint32_t flags) {
-    uint32_t op = 0;
-    char text[256];
-    if (rig_is_offered(self->ctx, &self->one, m, flags, &op, text)) {
+    rig_verdicts *const v = &self->verdicts;
+    if (rig_is_offered(self->ctx, &self->one, m, flags, v)) {
         return true;
     }
-    cover_once(self->ctx, m->program, qn_program_op(m->program, op), QN_VERDICT_NO, false);
+    const qn_op *const op = qn_program_op(m->program, v->refused);
+    cover_once(self->ctx, m->program, op, QN_VERDICT_NO, false);
     if (self->n_refused++ == 0) {
-        snprintf(self->refusal, sizeof self->refusal, "the verdict on %s is no: %s", qn_op_name(qn_program_op(m->program, op)->op), text);
+        snprintf(self->refusal, sizeof self->refusal, "the verdict on %s is no: %s", qn_op_name(op->op), v->text);
     }
     return false;
 }
 
 void harness_covered(harness *self, const op_model *m) {
     for (uint32_t i = 0; i < m->program->n_ops; i++) {
-        cover_once(self->ctx, m->program, qn_program_op(m->program, i), QN_VERDICT_YES, true);
+        cover_once(self->ctx, m->program, qn_program_op(m->program, i), self->verdicts.of[i], true);
     }
     self->n_done++;
 }

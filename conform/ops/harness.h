@@ -9,7 +9,8 @@
  *     if (cf_case(ctx, "n %u", n)) { …; harness_rows(&h, &model, t); … }
  *     harness_close(&h);
  *
- * A model that the plugin's verdict refuses is passed over; when none was left, harness_close says UNSUPPORTED.
+ * A model that the plugin's verdict refuses is passed over. harness_close then says UNSUPPORTED, when no model was left or when the test
+ * is one that decode-core-0 asks for: such a test holds nothing that may be refused.
  *
  * Threading: one thread at a time per object.
  */
@@ -23,6 +24,7 @@ typedef struct harness {
     cf_backend one, many;   /* the same plugin with one and with three workers */
     bool has_many;
     uint32_t n_done, n_refused;
+    rig_verdicts verdicts;  /* of the last model that was asked about */
     char refusal[320];      /* why the first was refused */
     uint64_t n_errors;      /* elements of real MATMULs */
     double sum_up, sum_outward; /* over them, of error / bound, and of the same with the sign that leads away from zero */

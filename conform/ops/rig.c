@@ -19,26 +19,29 @@ static void set(rig *self, guarded *to, const void *data, uint64_t bytes, uint32
     CF_CHECK(self->ctx, guarded_set(to, data, bytes, align), "the suite has no memory for %llu bytes", (unsigned long long)bytes);
 }
 
-bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, uint32_t *out_op, char text[256]) {
+bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, rig_verdicts *out) {
     const qn_compile_options options = cf_compile_options(ctx, flags);
     static qn_verdict verdicts[OP_PROGRAM_ROOM];
+    const uint32_t n_ops = model->program->n_ops;
+    bool is_offered = true;
     qn_error error;
     cf_clear(&error);
-    for (uint32_t i = 0; i < model->program->n_ops; i++) {
+    for (uint32_t i = 0; i < n_ops; i++) {
         verdicts[i] = (qn_verdict){.size = sizeof verdicts[i]};
     }
     cf_done(ctx, "check", on->verbs->check(on->device, model->program, &options, verdicts, sizeof verdicts[0], &error), &error);
-    for (uint32_t i = 0; i < model->program->n_ops; i++) {
+    for (uint32_t i = 0; i < n_ops; i++) {
         CF_CHECK(ctx, verdicts[i].verdict <= QN_VERDICT_EMULATED, "check gives op %u the verdict %u", i, verdicts[i].verdict);
-        if (verdicts[i].verdict == QN_VERDICT_NO) {
+        out->of[i] = verdicts[i].verdict;
+        if (verdicts[i].verdict == QN_VERDICT_NO && is_offered) {
             CF_CHECK(ctx, verdicts[i].text[0] != '\0', "check says no to op %u without a text", i);
-            *out_op = i;
-            memcpy(text, verdicts[i].text, sizeof verdicts[i].text);
-            text[sizeof verdicts[i].text] = '\0';
-            return false;
+            is_offered = false;
+            out->refused = i;
+            memcpy(out->text, verdicts[i].text, sizeof verdicts[i].text);
+            out->text[sizeof verdicts[i].text] = '\0';
         }
     }
-    return true;
+    return is_offered;
 }
 
 static void compile(rig *self, uint32_t flags) {

@@ -39,8 +39,15 @@ typedef struct rig {
     qn_error error;
 } rig;
 
-/* True when the plugin says yes (or emulated) to every op; *out_op is the first that it does not, text why. */
-bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, uint32_t *out_op, char text[256]);
+/* What the plugin says to each op of a program, QN_VERDICT_*, and why not to the first that it refuses. */
+typedef struct rig_verdicts {
+    uint32_t of[OP_PROGRAM_ROOM];
+    uint32_t refused;                  /* number of that op */
+    char text[256];
+} rig_verdicts;
+
+/* True when the plugin says yes (or emulated) to every op. */
+bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, rig_verdicts *out);
 
 /* Compiles, binds, seals, makes a session. */
 void rig_open(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits, uint32_t flags);
