@@ -7,8 +7,8 @@
 
 #include "harness.h"
 
-/* How many times what noise moved an output an honest plugin may be off. The noise of F32ACC is the very bound of each op, which honest
- * sums stay far below; that of ACT8 is what honest quantisation does. */
+/* How many times what noise moved an output an honest plugin may be off. The noise of F32ACC is the very bound of each
+ * op, which honest sums stay far below; that of ACT8 is what honest quantisation does. */
 static double slack_of(uint32_t numeric) {
     return numeric == QN_NUMERIC_ACT8 ? 4 : 2;
 }
@@ -83,13 +83,14 @@ bool judge_is_near(const judge *self, const rig *r, const op_step *step, char te
     return true;
 }
 
-/* --- Blame ------------------------------------------------------------------------------------------------------------ */
+/* --- Blame -------------------------------------------------------------------------------------------------------- */
 
 static void load_taps(oracle_run *oracle, rig *r, const op_step *step, scratch *memory) {
     for (uint32_t b = 0; b < r->program->n_buffers; b++) {
         const qn_buffer *const buffer = qn_program_buffer(r->program, b);
-        const uint64_t bytes = buffer->role == QN_ROLE_STATE ? r->limits.cells[buffer->group] * qn_format_bytes(buffer->format, buffer->dims[0])
-                                                             : op_step_elements(step, buffer) * 4;
+        const uint64_t bytes = buffer->role == QN_ROLE_STATE
+                                   ? r->limits.cells[buffer->group] * qn_format_bytes(buffer->format, buffer->dims[0])
+                                   : op_step_elements(step, buffer) * 4;
         if (buffer->role == QN_ROLE_ACT || buffer->role == QN_ROLE_STATE) {
             void *const data = scratch_take(r->ctx, memory, bytes, 1);
             rig_tap(r, b, data, bytes);
@@ -99,19 +100,21 @@ static void load_taps(oracle_run *oracle, rig *r, const op_step *step, scratch *
 }
 
 /* The cells of this step hold what was written there. */
-static void judge_state(const rig *r, oracle_run *oracle, const op_step *step, uint32_t index, scratch *memory, const char *before) {
+static void judge_state(const rig *r, oracle_run *oracle, const op_step *step, uint32_t index, scratch *memory,
+                        const char *before) {
     const qn_op *const op = qn_program_op(r->program, index);
     const uint32_t b = qn_program_operands(r->program, op)[1];
     const qn_buffer *const state = qn_program_buffer(r->program, b);
-    const uint64_t row_bytes = qn_format_bytes(state->format, state->dims[0]), bytes = r->limits.cells[state->group] * row_bytes;
+    const uint64_t row_bytes = qn_format_bytes(state->format, state->dims[0]),
+                   bytes = r->limits.cells[state->group] * row_bytes;
     uint8_t *const got = scratch_take(r->ctx, memory, bytes, 1);
     memcpy(got, oracle_run_state(oracle, b), bytes);
     oracle_run_op(oracle, index);
     for (uint32_t t = 0; t < step->n_tokens; t++) {
         const uint64_t cell = step->placements[state->group].cells[t];
         CF_CHECK(r->ctx, memcmp(got + cell * row_bytes, oracle_run_state(oracle, b) + cell * row_bytes, row_bytes) == 0,
-                 "%s: op %u (%s) wrote other bits into cell %llu of %s than its input rounded", before, index, qn_op_name(op->op),
-                 (unsigned long long)cell, qn_program_name(r->program, state));
+                 "%s: op %u (%s) wrote other bits into cell %llu of %s than its input rounded", before, index,
+                 qn_op_name(op->op), (unsigned long long)cell, qn_program_name(r->program, state));
     }
 }
 
@@ -131,7 +134,8 @@ void judge_every_op(cf_context *ctx, rig *materialised, const op_step *step, uin
         const uint32_t out = qn_program_operands(program, op)[op->n_inputs];
         const qn_buffer *const buffer = qn_program_buffer(program, out);
         const uint64_t n = op_step_elements(step, buffer);
-        snprintf(what, sizeof what, "%s, the output of op %u (%s), %s", qn_program_name(program, buffer), i, qn_op_name(op->op), before);
+        snprintf(what, sizeof what, "%s, the output of op %u (%s), %s", qn_program_name(program, buffer), i,
+                 qn_op_name(op->op), before);
         float *const got = scratch_take(ctx, &memory, n, sizeof *got);
         if (buffer->role == QN_ROLE_OUTPUT) {
             memcpy(got, rig_output(materialised, out), n * sizeof *got);

@@ -13,12 +13,14 @@ qn_status conform_baseline_read(const char *path, conform_baseline *out, error_c
         return FAIL(err, QN_BAD_INPUT, "--compare %s: %s", path, where.text);
     }
     if (out->report == NULL) {
-        return FAIL(err, QN_BAD_INPUT, "--compare %s: line %d, column %d: %s; a report of quoin-conform --report is expected", path, where.line,
-                    where.column, where.text);
+        return FAIL(err, QN_BAD_INPUT,
+                    "--compare %s: line %d, column %d: %s; a report of quoin-conform --report is expected", path,
+                    where.line, where.column, where.text);
     }
     if (!json_is_array(json_object_get(out->report, "results"))) {
         conform_baseline_free(out);
-        return FAIL(err, QN_BAD_INPUT, "--compare %s: has no list of results; a report of quoin-conform --report is expected", path);
+        return FAIL(err, QN_BAD_INPUT,
+                    "--compare %s: has no list of results; a report of quoin-conform --report is expected", path);
     }
     return QN_OK;
 }
@@ -69,11 +71,12 @@ uint32_t conform_baseline_compare(const conform_baseline *self, const conform_ru
             n_slower += is_slower;
             n_faster += is_faster;
             if (is_slower || is_faster) {
-                fprintf(to, "%s  %-40s was %.6g, is %.6g %s: %.0f %%\n", is_slower ? "slower" : "faster", now->name, then, now->value,
-                        now->unit, (ratio - 1) * 100);
+                fprintf(to, "%s  %-40s was %.6g, is %.6g %s: %.0f %%\n", is_slower ? "slower" : "faster", now->name,
+                        then, now->value, now->unit, (ratio - 1) * 100);
             }
         }
     }
-    fprintf(to, "%u figures compared with %s: %u slower, %u faster by more than %g %%\n", n_compared, self->path, n_slower, n_faster, percent);
+    fprintf(to, "%u figures compared with %s: %u slower, %u faster by more than %g %%\n", n_compared, self->path,
+            n_slower, n_faster, percent);
     return n_slower;
 }

@@ -31,13 +31,14 @@ static void bend_op(const qn_program *program, const qn_op *op, bool has_fused) 
 }
 
 static bool is_of_programs(void) {
-    return IS(sees_one_too_many) || IS(forgets_the_cap) || IS(turns_other_pairs) || IS(changes_the_base) || IS(changes_epsilon)
-           || IS(fuses_wrongly);
+    return IS(sees_one_too_many) || IS(forgets_the_cap) || IS(turns_other_pairs) || IS(changes_the_base)
+           || IS(changes_epsilon) || IS(fuses_wrongly);
 }
 
 static bool is_fused(const qn_compile_options *options) {
     qn_compile_options own;
-    return qn_copy_in(&own, sizeof own, QN_LEAST_qn_compile_options, options) == QN_OK && (own.flags & QN_COMPILE_MATERIALIZE) == 0;
+    return qn_copy_in(&own, sizeof own, QN_LEAST_qn_compile_options, options) == QN_OK
+           && (own.flags & QN_COMPILE_MATERIALIZE) == 0;
 }
 
 const qn_program *zoo_bend_program(const qn_program *program, const qn_compile_options *options) {
