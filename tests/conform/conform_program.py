@@ -78,7 +78,7 @@ def the_list_names_level_profile_and_requirement_of_every_test(t):
         known = set(re.findall(r'^\| ([A-Z]\d+) \|', f.read(), re.M))
     for word, *requirements, test_id in lines:
         t.true(word in ('must', 'may'), test_id)
-        t.true(re.fullmatch(r'[0-7]\.[a-z_0-9]+\.[a-z_0-9]+', test_id), test_id)
+        t.true(re.fullmatch(r'[0-7]\.[a-z_0-9]+\.[a-zA-Z_0-9]+', test_id), test_id)
         t.true(requirements and set(requirements) <= known, f'{test_id} names the requirements {requirements}')
     t.equal(len({line[-1] for line in lines}), len(lines), 'ids are unique')
 
