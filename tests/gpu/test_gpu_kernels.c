@@ -402,7 +402,9 @@ static void check_attention(const attention_case *c) {
     lower_rig_set(&r, q, qs + (uint64_t)first * n_q, (uint64_t)c->n_tokens * n_q * 4);
     lower_rig_set(&r, y, out, (uint64_t)c->n_tokens * n_y * 4);
     lower_rig_run(&r, 2, c->n_tokens, 1);
-    assert_int_equal(r.n_launches, c->compute_units > 100 ? 2 : 1);
+    if (c->flags == 0) {
+        assert_int_equal(r.n_launches, c->compute_units > 100 ? 2 : 1);
+    }
     double *want = make_doubles(n_y), *bound = make_doubles(n_y);
     const double coarser = rounding(c->k_format) > rounding(c->v_format) ? rounding(c->k_format) : rounding(c->v_format);
     for (uint32_t t = 0; t < c->n_tokens; t++) {
