@@ -16,15 +16,15 @@ static int can_matmul(const lower_question *ask, char text[LOWER_VERDICT_BYTES])
     return lower_can_read(ask->caps, lower_operand(ask, 0), text);
 }
 
-/* Work-items of gemv that share rows: so few that each has two runs at least, because adding them up costs as well. */
-static uint32_t choose_lanes(const gpu_caps *caps, const lower_format *format, uint64_t k) {
-    const uint64_t n_runs = lower_ceil(k, format->run);
+/* Work-items of gemv that share rows: so few that each has two octets at least, because adding them up costs as well. */
+static uint32_t choose_lanes(const gpu_caps *caps, uint64_t k) {
+    const uint64_t n_octets = lower_ceil(k, 8);
     uint32_t lanes = 1;
-    while (lanes * 2 <= MOST_LANES && lanes * 4 <= n_runs) {
+    while (lanes * 2 <= MOST_LANES && lanes * 4 <= n_octets) {
         lanes *= 2;
     }
     const int has_subgroups = (caps->flags & GPU_CAP_SUBGROUPS) != 0 && caps->subgroup >= LEAST_SUBGROUP && caps->subgroup <= GEMV_GROUP;
-    return has_subgroups && n_runs >= 2 * (uint64_t)caps->subgroup ? caps->subgroup : lanes;
+    return has_subgroups && n_octets >= 2 * (uint64_t)caps->subgroup ? caps->subgroup : lanes;
 }
 
 /* The kernel for n_x rows of k elements of x. */
@@ -32,7 +32,7 @@ static uint32_t choose_kernel(const gpu_caps *caps, const lower_format *format, 
     if ((caps->flags & GPU_CAP_ON_CPU) != 0) {
         return n_x == 1 ? format->matrow1 : format->matrow4;
     }
-    const int is_subgroup = (caps->flags & GPU_CAP_SUBGROUPS) != 0 && choose_lanes(caps, format, k) == caps->subgroup;
+    const int is_subgroup = (caps->flags & GPU_CAP_SUBGROUPS) != 0 && choose_lanes(caps, k) == caps->subgroup;
     return n_x >= GEMM_ROWS ? format->gemm : is_subgroup ? format->gemv_subgroup : format->gemv;
 }
 
@@ -60,7 +60,7 @@ static qn_status lower_piece_of_it(gpu_lowering *to, const gpu_call *call, const
     const gpu_view *w = &call->in[0], *x = &call->in[1];
     const lower_format *format = lower_find_format(w->buffer->format);
     const uint32_t kernel = choose_kernel(to->caps, format, w->n_columns, x->n_rows);
-    const uint32_t lanes = choose_lanes(to->caps, format, w->n_columns);
+    const uint32_t lanes = choose_lanes(to->caps, w->n_columns);
     const struct matmul_params params = {
         .k = (uint32_t)w->n_columns, .n = (uint32_t)piece->n_rows, .n_x = (uint32_t)x->n_rows, .first_row = (uint32_t)piece->first_row,
         .y_columns = (uint32_t)call->out.n_columns, .row_bytes = piece->row_bytes, .first_element = piece->first_element,
