@@ -41,6 +41,9 @@ typedef float4 f4;
 #define LOAD_F32(b, i) (((__global const float *)(b))[i])
 #define LOAD_U16(b, i) ((uint)((__global const ushort *)(b))[i])
 #define LOAD_U8(b, i) ((uint)(b)[i])
+#ifdef ON_CPU
+#define LOAD_U32_EVEN(b, at) as_uint(vload4(0, (b) + (at))) /* one load; GPUs would make four of it */
+#endif
 #define LOAD_F4(b, i) vload4(0, (__global const float *)(b) + (i))
 /* Four halves from unit i on; exact, as loads of halves are in every version. */
 #define HALFS_F4(b, i) vload_half4(0, (__global const half *)(b) + (i))
