@@ -114,7 +114,8 @@ static void fill_caps(const gpu_driver_device *device, const open_options *optio
         /* A binding begins up to one alignment behind its descriptor, which has to reach to the binding's end. */
         .max_binding_bytes = (limits->maxStorageBufferRange - limits->minStorageBufferOffsetAlignment) & ~UINT64_C(3),
         .memory_align = find_granule(device),
-        .launch_bytes = VK_LAUNCH_BYTES};
+        .launch_bytes = VK_LAUNCH_BYTES,
+        .recording_bytes = sizeof(gpu_recording)};
     memcpy(caps->max_grid, limits->maxComputeWorkGroupCount, sizeof caps->max_grid);
 }
 

@@ -184,7 +184,7 @@ static void embed_of_a_table_longer_than_a_binding_goes_in_pieces(void **state) 
 /* --- Elementwise ------------------------------------------------------------------------------------------------------- */
 
 /* One op of rows x, maybe with a second operand, to y. */
-static void run_rows(uint32_t op, const void *attrs, uint32_t attrs_bytes, uint32_t n_inputs, float *a, float *b, uint32_t b_columns,
+static void run_rows(uint32_t flags, uint32_t op, const void *attrs, uint32_t attrs_bytes, uint32_t n_inputs, float *a, float *b, uint32_t b_columns,
                      int b_is_weight, float *y, uint32_t n, uint32_t t) {
     op_program *builder = op_program_create();
     const uint32_t ai = op_program_add_rows(builder, "a", QN_ROLE_INPUT, QN_FORMAT_F32, n, QN_DIM_TOKENS);
@@ -194,6 +194,7 @@ static void run_rows(uint32_t op, const void *attrs, uint32_t attrs_bytes, uint3
     op_program_add_op(builder, op, 0, n_inputs, (const uint32_t[]){ai, bi}, yi, attrs, attrs_bytes);
     lower_rig r;
     lower_rig_init(&r, op_program_finish(builder));
+    r.caps.flags = flags;
     lower_rig_set(&r, ai, a, (uint64_t)t * n * 4);
     lower_rig_set(&r, bi, b, b_is_weight ? b_columns * 4 : (uint64_t)t * n * 4);
     lower_rig_set(&r, yi, y, (uint64_t)t * n * 4);
@@ -224,12 +225,12 @@ static void gated_and_softcap_keep_their_bounds_for_numbers_of_any_size(void **s
         op_fill(&random, DATA_REAL, false, N_WIDE, up);
         for (uint32_t kind = QN_GATED_SILU; kind <= QN_GATED_GELU_TANH; kind++) {
             const qn_gated_attrs attrs = {.size = sizeof attrs, .kind = kind};
-            run_rows(QN_OP_GATED, &attrs, sizeof attrs, 2, x, up, 0, 0, y, 1000, 5);
+            run_rows(0, QN_OP_GATED, &attrs, sizeof attrs, 2, x, up, 0, 0, y, 1000, 5);
             oracle_gated(x, up, N_WIDE, kind, want, bound);
             compare(kind == QN_GATED_SILU ? "silu" : "gelu", y, want, bound, N_WIDE);
         }
         const qn_softcap_attrs attrs = {.size = sizeof attrs, .cap = turn < 4 ? 30 : 0.7f};
-        run_rows(QN_OP_SOFTCAP, &attrs, sizeof attrs, 1, x, x, 0, 0, y, 1000, 5);
+        run_rows(0, QN_OP_SOFTCAP, &attrs, sizeof attrs, 1, x, x, 0, 0, y, 1000, 5);
         oracle_softcap(x, N_WIDE, attrs.cap, want, bound);
         compare("softcap", y, want, bound, N_WIDE);
     }
@@ -241,16 +242,16 @@ static void add_and_scale_are_exact(void **state) {
     static float x[N_WIDE], z[N_WIDE], y[N_WIDE];
     fill_wide(&random, x, N_WIDE);
     fill_wide(&random, z, N_WIDE);
-    run_rows(QN_OP_ADD, NULL, 0, 2, x, z, 0, 0, y, 1000, 5);
+    run_rows(0, QN_OP_ADD, NULL, 0, 2, x, z, 0, 0, y, 1000, 5);
     for (uint32_t i = 0; i < N_WIDE; i++) {
         assert_true(y[i] == x[i] + z[i]);
     }
-    run_rows(QN_OP_ADD, NULL, 0, 2, x, z, 1000, 1, y, 1000, 5);
+    run_rows(0, QN_OP_ADD, NULL, 0, 2, x, z, 1000, 1, y, 1000, 5);
     for (uint32_t i = 0; i < N_WIDE; i++) {
         assert_true(y[i] == x[i] + z[i % 1000]);
     }
     const qn_scale_attrs attrs = {.size = sizeof attrs, .factor = 0.3f};
-    run_rows(QN_OP_SCALE, &attrs, sizeof attrs, 1, x, x, 0, 0, y, 1000, 5);
+    run_rows(0, QN_OP_SCALE, &attrs, sizeof attrs, 1, x, x, 0, 0, y, 1000, 5);
     for (uint32_t i = 0; i < N_WIDE; i++) {
         assert_true(y[i] == x[i] * 0.3f);
     }
@@ -267,9 +268,12 @@ static void rms_norm_keeps_its_bound_for_groups_of_any_length(void **state) {
         const uint32_t t = groups[i] < 1000 ? 3 : 1, n = groups[i] < 1000 ? 2 * groups[i] : groups[i];
         op_fill(&random, DATA_REAL, false, (uint64_t)t * n, x);
         op_fill(&random, DATA_REAL, false, groups[i], weight);
-        run_rows(QN_OP_RMS_NORM, &attrs, sizeof attrs, 2, x, weight, groups[i], 1, y, n, t);
         oracle_rms_norm(x, weight, t, n, &attrs, want, bound);
+        run_rows(0, QN_OP_RMS_NORM, &attrs, sizeof attrs, 2, x, weight, groups[i], 1, y, n, t);
         compare("rms_norm", y, want, bound, (uint64_t)t * n);
+        memset(y, 0xff, sizeof y);
+        run_rows(GPU_CAP_ON_CPU, QN_OP_RMS_NORM, &attrs, sizeof attrs, 2, x, weight, groups[i], 1, y, n, t);
+        compare("rms_norm on a processor", y, want, bound, (uint64_t)t * n);
     }
 }
 
@@ -322,6 +326,7 @@ typedef struct attention_case {
     float softcap;
     qn_format k_format, v_format;
     uint32_t n_positions, n_tokens, order, compute_units;
+    uint32_t flags;        /* of caps */
 } attention_case;
 
 /* What a state of this format makes of a value. */
@@ -377,6 +382,7 @@ static void check_attention(const attention_case *c) {
     lower_rig r;
     lower_rig_init(&r, op_program_finish(b));
     r.caps.compute_units = c->compute_units;
+    r.caps.flags = c->flags;
     lower_rig_set(&r, ks, k_state, k_bytes);
     lower_rig_set(&r, vs, v_state, v_bytes);
     lower_rig_place(&r, n, positions, sequences, placed.cells, placed.n_spans, placed.spans, 1, placed.span_at);
@@ -425,6 +431,8 @@ static void attention_keeps_its_bound_whole_and_in_shares(void **state) {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         attention_case c = cases[i];
         c.compute_units = c.compute_units == 0 ? 1 : c.compute_units;
+        check_attention(&c);
+        c.flags = GPU_CAP_ON_CPU;
         check_attention(&c);
     }
 }

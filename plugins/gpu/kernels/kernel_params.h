@@ -107,8 +107,8 @@ struct attention_params {
     uint k_row;          /* elements from one cell to the next, with padding */
     uint v_row;
     uint n_splits;
-    uint n_blocks;       /* of ITEM_COLUMNS * GROUP columns of v */
-    uint lanes;          /* items side by side on columns of v: a power of two, at most GROUP */
+    uint n_blocks;       /* of 4 * GROUP columns of v */
+    uint lanes;          /* items side by side, each on four columns of v: a power of two, at most GROUP */
     uint k_is_f32;       /* these four for attention_any only */
     uint k_is_f16;
     uint v_is_f32;

@@ -53,6 +53,10 @@ layout(local_size_x = GROUP) in;
 #define TO_UINT(v) uint(v)
 #define AS_FLOAT(v) uintBitsToFloat(v)
 #define AS_UINT(v) floatBitsToUint(v)
+#ifdef ON_CPU
+/* Processors convert exactly; GPUs may flush small halves, so they take the long way of common.kernel. */
+#define F16_TO_F32(bits) unpackHalf2x16(bits).x
+#endif
 
 float glsl_mul_(float a, float b) {
     precise float product = a * b;

@@ -3,7 +3,7 @@
  */
 #include "lower_internal.h"
 
-#define ITEM_COLUMNS 4u     /* of attention.kernel */
+#define ITEM_COLUMNS 4u     /* of v, that an item of attention.kernel takes */
 #define MAX_SPLITS 32u
 #define GROUPS_PER_UNIT 4u  /* work-groups that keep a compute unit busy */
 
@@ -11,11 +11,12 @@ static int is_readable(qn_format format) {
     return format == QN_FORMAT_F32 || format == QN_FORMAT_F16 || format == QN_FORMAT_BF16;
 }
 
-static uint32_t find_kernel(qn_format k, qn_format v) {
-    if (k != v) {
-        return GPU_KERNEL_ATTENTION_ANY;
-    }
-    return k == QN_FORMAT_F32 ? GPU_KERNEL_ATTENTION_F32 : k == QN_FORMAT_F16 ? GPU_KERNEL_ATTENTION_F16 : GPU_KERNEL_ATTENTION_BF16;
+static uint32_t find_kernel(const gpu_caps *caps, qn_format k, qn_format v) {
+    static const uint32_t kernels[2][4] = {
+        {GPU_KERNEL_ATTENTION_F32, GPU_KERNEL_ATTENTION_F16, GPU_KERNEL_ATTENTION_BF16, GPU_KERNEL_ATTENTION_ANY},
+        {GPU_KERNEL_ATTENTION_CPU_F32, GPU_KERNEL_ATTENTION_CPU_F16, GPU_KERNEL_ATTENTION_CPU_BF16, GPU_KERNEL_ATTENTION_CPU_ANY}};
+    const uint32_t which = k != v ? 3 : k == QN_FORMAT_F32 ? 0 : k == QN_FORMAT_F16 ? 1 : 2;
+    return kernels[(caps->flags & GPU_CAP_ON_CPU) != 0][which];
 }
 
 static int can_attend(const lower_question *ask, char text[LOWER_VERDICT_BYTES]) {
@@ -30,7 +31,7 @@ static int can_attend(const lower_question *ask, char text[LOWER_VERDICT_BYTES])
 }
 
 static uint32_t list_kernels(const lower_question *ask, uint32_t *kernels) {
-    kernels[0] = find_kernel(lower_operand(ask, 1)->format, lower_operand(ask, 2)->format);
+    kernels[0] = find_kernel(ask->caps, lower_operand(ask, 1)->format, lower_operand(ask, 2)->format);
     kernels[1] = GPU_KERNEL_ATTENTION_MERGE;
     return 2;
 }
@@ -60,10 +61,10 @@ static uint64_t count_scratch(const lower_question *ask) {
     return 2 * wanted_groups(ask->caps) * (attrs->value_dim + UINT64_C(2)) * sizeof(float);
 }
 
-/* Columns of v that are side by side: a power of two. */
+/* Items that are side by side on columns of v: a power of two. */
 static uint32_t choose_lanes(uint32_t value_dim, uint32_t group) {
     uint32_t lanes = 1;
-    while (lanes < value_dim && lanes < group) {
+    while (lanes * ITEM_COLUMNS < value_dim && lanes < group) {
         lanes *= 2;
     }
     return lanes;
@@ -94,7 +95,7 @@ static qn_status merge(gpu_lowering *to, const gpu_call *call, const struct atte
 
 static qn_status lower_it(gpu_lowering *to, const gpu_call *call, qn_error *err) {
     const gpu_view *q = &call->in[0], *k = &call->in[1], *v = &call->in[2];
-    const uint32_t kernel = find_kernel(k->buffer->format, v->buffer->format), group = k->buffer->group;
+    const uint32_t kernel = find_kernel(to->caps, k->buffer->format, v->buffer->format), group = k->buffer->group;
     const struct attention_params params = describe(to, call, kernel);
     const uint64_t groups = (uint64_t)params.n_tokens * params.n_head * params.n_splits;
     uint32_t n;
