@@ -9,6 +9,7 @@
 #ifdef SUBGROUPS
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #define SUBGROUP_ADD(v) subgroupAdd(v)
+#endif
 #ifdef ON_CPU
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
