@@ -1,8 +1,8 @@
 /* judge.h — how far the outputs of a whole program may be off, and which op is to blame when they are.
  *
  * The oracle runs three times: as it should be, and twice with every result moved at random inside what the numeric class allows for
- * that one op (oracle_run.h). An output may be off by four times the most that any output of the step moved: a plugin whose ops all keep
- * their bounds stays well inside, one with a wrong op does not. It is a formula of program, data and class, and knows no plugin.
+ * that one op (oracle_run.h). An output may be off by a small multiple of the most that any element of it moved in the step: a plugin whose ops
+ * all keep their bounds stays well inside, one with a wrong op does not. It is a formula of program, data and class, and knows no plugin.
  *
  *     judge j;
  *     judge_open(&j, &model, &limits, numeric);
@@ -22,6 +22,7 @@ enum { JUDGE_NOISES = 2 };
 
 typedef struct judge {
     const op_model *m;
+    uint32_t numeric;
     oracle_run *clean, *noisy[JUDGE_NOISES];
 } judge;
 

@@ -165,7 +165,7 @@ static void require_bands(const rig *self) {
     }
 }
 
-qn_status rig_try(rig *self, const op_step *step) {
+static qn_step prepare(rig *self, const op_step *step) {
     qn_step raw = {.size = sizeof raw, .n_tokens = step->n_tokens, .n_outputs = step->n_outputs, .n_sequences = step->n_sequences};
     set(self, &self->positions, step->positions, step->n_tokens * sizeof step->positions[0], 4);
     raw.positions = (void *)self->positions.data;
@@ -175,12 +175,28 @@ qn_status rig_try(rig *self, const op_step *step) {
     }
     place_groups(self, step, &raw);
     bind_buffers(self, step, &raw);
+    return raw;
+}
+
+qn_status rig_try(rig *self, const op_step *step) {
+    const qn_step raw = prepare(self, step);
     const qn_status status = self->on->verbs->step(self->session, &raw, fresh(self));
     if (status != QN_OK) {
         cf_refused_somehow(self->ctx, "step", status, &self->error);
     }
     require_bands(self);
     return status;
+}
+
+void rig_time(rig *self, const op_step *step, uint32_t n, uint64_t *out_ns) {
+    const qn_step raw = prepare(self, step);
+    const qn_host *const host = cf_host_services(self->on->host);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t begin = host->time_ns(host->ctx);
+        const qn_status status = self->on->verbs->step(self->session, &raw, fresh(self));
+        out_ns[i] = host->time_ns(host->ctx) - begin;
+        done(self, "step", status);
+    }
 }
 
 void rig_run(rig *self, const op_step *step) {
@@ -198,6 +214,9 @@ const float *rig_output(const rig *self, uint32_t buffer) {
 }
 
 void rig_tap(rig *self, uint32_t buffer, void *out, uint64_t bytes) {
+    if (!QN_HAS(self->on->verbs, tap)) {
+        cf_unsupported(self->ctx, "the plugin has no tap");
+    }
     guarded to = {NULL, 0, NULL, 0};
     uint64_t got = 0;
     CF_CHECK(self->ctx, guarded_take(&to, bytes, 4), "the suite has no memory for %llu bytes", (unsigned long long)bytes);
@@ -210,5 +229,8 @@ void rig_tap(rig *self, uint32_t buffer, void *out, uint64_t bytes) {
 }
 
 void rig_move(rig *self, const qn_state_move *move) {
+    if (!QN_HAS(self->on->verbs, state_move)) {
+        cf_unsupported(self->ctx, "the plugin has no state_move");
+    }
     done(self, "state_move", self->on->verbs->state_move(self->session, move, sizeof *move, 1, fresh(self)));
 }

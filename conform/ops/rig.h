@@ -10,7 +10,7 @@
  * spans and bindings. What it may only read cannot be written; what it may no longer read (the program after compile, a weight after
  * bind with QN_WEIGHT_COPY) cannot be read. Outputs hold a NaN that no op gives before each step.
  *
- * Every call but rig_try ends the test when the plugin answers an error.
+ * Every call but rig_try ends the test when the plugin answers an error; tap and move say UNSUPPORTED when it has no such verb.
  *
  * Threading: one thread at a time per object. Memory: owned by the rig; the model must outlive it.
  */
@@ -55,6 +55,9 @@ void rig_new_session(rig *self);
 void rig_run(rig *self, const op_step *step);
 /* The status is the caller's to judge; self->error is filled. */
 qn_status rig_try(rig *self, const op_step *step);
+
+/* Runs the same step n times and tells how long the verb took each time, in ns. */
+void rig_time(rig *self, const op_step *step, uint32_t n, uint64_t *out_ns);
 
 /* What the last step wrote, aligned to 4; every element of it differs from what stood there before. */
 const float *rig_output(const rig *self, uint32_t buffer);

@@ -52,6 +52,13 @@ static json_t *make_device(const conform_run *run) {
     return o;
 }
 
+static json_t *make_opening(const conform_run *run) {
+    json_t *o = json_object();
+    put(o, "result", text_of(conform_outcome_name(run->opening.outcome)));
+    put(o, "text", text_of(run->opening.words));
+    return o;
+}
+
 static json_t *make_measures(const conform_result *result) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < result->n_measures; i++) {
@@ -129,6 +136,7 @@ static json_t *make_report(const conform_run *run) {
     put(o, "workers", json_integer(r->workers));
     put(o, "seed", json_integer((json_int_t)r->seed));
     put(o, "here", json_boolean(run->is_here));
+    put(o, "opening", make_opening(run));
     put(o, "passed", json_boolean(run->is_here && run->n_broken == 0));
     put(o, "summary", make_summary(run));
     for (uint32_t i = 0; i < run->plan.n; i++) {

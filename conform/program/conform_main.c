@@ -32,7 +32,7 @@ static void read_build_id(conform_run *run) {
     mapped_file_close(&file);
 }
 
-/* Without its device only the file can be looked at. */
+/* Without its device, or when it hangs, only the file can be looked at. */
 static void keep_file_tests(conform_run *run) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->plan.n; i++) {
@@ -44,15 +44,14 @@ static void keep_file_tests(conform_run *run) {
 }
 
 static void open_first(conform_run *run, conform_runner *runner) {
-    conform_result opening;
-    conform_run_opening(runner, &opening);
-    run->is_here = opening.outcome != OUTCOME_UNSUPPORTED;
+    conform_run_opening(runner, &run->opening);
+    run->is_here = run->opening.outcome != OUTCOME_UNSUPPORTED;
+    run->is_stuck = run->opening.outcome == OUTCOME_TIMEOUT;
+    run->n_broken += run->is_stuck;
     run->facts = runner->facts;
-    if (!run->is_here) {
-        snprintf(run->absence, sizeof run->absence, "%.511s", opening.words);
+    if (!run->is_here || run->is_stuck) {
         keep_file_tests(run);
     }
-    conform_result_free(&opening);
 }
 
 static void run_tests(conform_run *run, conform_runner *runner) {
@@ -106,6 +105,7 @@ static int run_plan(conform_run *run, int argc, char *const *argv, error_context
     for (uint32_t i = 0; i < run->plan.n; i++) {
         conform_result_free(&run->results[i]);
     }
+    conform_result_free(&run->opening);
     free(run->results);
     return status;
 }

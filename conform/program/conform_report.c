@@ -24,8 +24,8 @@ void conform_print_head(const conform_run *run) {
     }
     printf("\nprofile %s, class %s, CPU level %s, %u workers, seed %llu, %u tests\n", r->profile, r->numeric, r->mask, r->workers,
            (unsigned long long)r->seed, run->plan.n);
-    if (!run->is_here) {
-        printf("nothing but the file can be tested here: %s\n", run->absence);
+    if (!run->is_here || run->is_stuck) {
+        printf("nothing but the file can be tested: opening the plugin: %s\n", run->opening.words);
     }
 }
 
@@ -92,7 +92,7 @@ void conform_print_summary(const conform_run *run) {
         printf("profile %s: not passed, %u %s against it\n", run->request->profile, run->n_broken,
                run->n_broken == 1 ? "test stands" : "tests stand");
     } else if (!run->is_here) {
-        printf("profile %s: not tested: %s\n", run->request->profile, run->absence);
+        printf("profile %s: not tested: %s\n", run->request->profile, run->opening.words);
     } else {
         printf("profile %s: passed\n", run->request->profile);
     }

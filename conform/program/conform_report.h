@@ -20,8 +20,9 @@ typedef struct conform_run {
     char file_build_id[72];     /* of the linker; "" when there is none */
     char begun_at[24];          /* 2027-03-31T12:00:00Z */
     double seconds;
+    conform_result opening;     /* tried before all tests: learns the facts */
     bool is_here;               /* the plugin has the device on this machine */
-    char absence[512];          /* why not */
+    bool is_stuck;              /* the opening hung: so would every other test */
     uint32_t n_of[OUTCOMES];
     uint32_t n_broken;          /* tests that keep the run from passing */
 } conform_run;

@@ -1,8 +1,10 @@
 /* cf_process.c — level 1: no verb changes the process or prints. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backends/process_guard.h"
@@ -88,6 +90,16 @@ static void starting_and_stopping_changes_nothing(cf_context *ctx) {
     leave(&w);
 }
 
+/* A driver that forks takes the host's memory and descriptors along. */
+static void no_process_is_started(cf_context *ctx) {
+    cf_backend on;
+    siginfo_t child;
+    cf_open(ctx, &on, 0);
+    cf_close(ctx, &on);
+    const int answer = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT);
+    CF_CHECK(ctx, answer == -1 && errno == ECHILD, "a process was started and is still there after stop");
+}
+
 /* --- Printing --------------------------------------------------------------------------------------------------------- */
 
 typedef struct diverted {
@@ -95,6 +107,7 @@ typedef struct diverted {
 } diverted;
 
 static void divert(cf_context *ctx, diverted *d) {
+    fflush(stdout); /* with --in-process the report's own lines */
     d->file = memfd_create("printed", MFD_CLOEXEC);
     CF_CHECK(ctx, d->file >= 0, "no memory file could be made");
     for (int fd = 1; fd <= 2; fd++) {
@@ -154,6 +167,7 @@ static void nothing_is_printed_by_those_that_refuse(cf_context *ctx) {
 static const cf_test tests[] = {
     CF_TEST(starting_and_stopping_changes_nothing, "E2", CF_MUST_PROTOCOL),
     CF_TEST(no_verb_changes_the_process, "E2", CF_MUST_DECODE),
+    CF_TEST(no_process_is_started, "E2", CF_MUST_PROTOCOL),
     CF_TEST(nothing_is_printed_by_those_that_refuse, "E2", CF_MUST_PROTOCOL),
     CF_TEST(nothing_is_printed, "E2", CF_MUST_DECODE),
 };

@@ -1,6 +1,7 @@
 /* ocl_internal.h — what the files of the OpenCL driver share.
  *
  *     opencl_driver.c   the table of gpu_driver.h, start and stop
+ *     ocl_process.c     signal handlers and variables that drivers change, put back
  *     ocl_list.c        platforms and devices: who they are, in which order
  *     ocl_open.c        context, queue, what the device can do
  *     ocl_memory.c      buffers and transfers
@@ -116,6 +117,7 @@ qn_status ocl_run(gpu_driver_device *device, gpu_recording *recording, uint64_t 
 int ocl_device_fact(const ocl_api *api, cl_device_id device, cl_device_info what, void *out, size_t bytes);
 /* A text, cut to what fits; "" when there is none. */
 void ocl_device_text(const ocl_api *api, cl_device_id device, cl_device_info what, char *out, size_t room);
+void ocl_platform_text(const ocl_api *api, cl_platform_id platform, cl_platform_info what, char *out, size_t room);
 /* Is the word among the device's extensions? */
 int ocl_has_extension(const ocl_api *api, cl_device_id device, const char *name);
 

@@ -20,8 +20,14 @@ static void make_options(const gpu_driver_device *device, const ocl_kernel *kern
     snprintf(out, room, "%s -DKERNEL_OPENCL -DKERNEL_NAME=%s -DGROUP=%uu %s", device->options, kernel->name, kernel->group, kernel->defines);
 }
 
-static void make_key(const ocl_kernel *kernel, const char *options, char *out) {
+/* Name, and a number made of everything that the binary depends on; of compilers inside drivers, versions say more than drivers do. */
+static void make_key(const gpu_driver_device *device, const ocl_kernel *kernel, const char *options, char *out) {
+    char text[512];
     uint64_t hash = add_bytes(HASH_BEGIN, options, strlen(options) + 1);
+    ocl_platform_text(device->api, device->found->platform, CL_PLATFORM_VERSION, text, sizeof text);
+    hash = add_bytes(hash, text, strlen(text) + 1);
+    ocl_device_text(device->api, device->found->device, CL_DEVICE_VERSION, text, sizeof text);
+    hash = add_bytes(hash, text, strlen(text) + 1);
     for (uint32_t i = 0; i < kernel->source->n_texts; i++) {
         hash = add_bytes(hash, kernel->source->texts[i], strlen(kernel->source->texts[i]));
     }
@@ -185,7 +191,7 @@ qn_status ocl_kernel_open(gpu_driver_device *device, uint32_t number, qn_error *
     }
     const ocl_kernel *kernel = &ocl_kernels[number];
     make_options(device, kernel, options, sizeof options);
-    make_key(kernel, options, key);
+    make_key(device, kernel, options, key);
     status = load_program(device, key, options, &program, err);
     const int is_new = status == QN_OK && program == NULL;
     status = is_new ? build_source(device, kernel, options, &program, err) : status;

@@ -44,9 +44,9 @@ void ocl_device_text(const ocl_api *api, cl_device_id device, cl_device_info wha
     cut_text(whole, out, room);
 }
 
-static void read_platform_name(const ocl_api *api, cl_platform_id platform, char *out, size_t room) {
+void ocl_platform_text(const ocl_api *api, cl_platform_id platform, cl_platform_info what, char *out, size_t room) {
     char whole[1024] = "";
-    if (api->GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof whole - 1, whole, NULL) != CL_SUCCESS) {
+    if (api->GetPlatformInfo(platform, what, sizeof whole - 1, whole, NULL) != CL_SUCCESS) {
         whole[0] = '\0';
     }
     cut_text(whole, out, room);
@@ -151,7 +151,7 @@ static void add_device(gpu_driver_state *state, cl_platform_id platform, cl_devi
     }
     ocl_device_fact(api, device, CL_DEVICE_TYPE, &found.type, sizeof found.type);
     ocl_device_text(api, device, CL_DEVICE_NAME, found.name, sizeof found.name);
-    read_platform_name(api, platform, found.platform_name, sizeof found.platform_name);
+    ocl_platform_text(api, platform, CL_PLATFORM_NAME, found.platform_name, sizeof found.platform_name);
     const int is_named = make_pci_id(api, device, found.id, sizeof found.id) || make_uuid_id(api, device, found.id, sizeof found.id);
     for (uint32_t twin = 0; !is_named && (twin == 0 || is_taken(state, found.id)); twin++) {
         make_text_id(&found, twin, found.id, sizeof found.id);
@@ -168,7 +168,7 @@ static void add_platform(gpu_driver_state *state, cl_platform_id platform, cl_de
     cl_device_id devices[OCL_MAX_DEVICES];
     cl_uint n_devices = 0;
     char name[128];
-    read_platform_name(&state->api, platform, name, sizeof name);
+    ocl_platform_text(&state->api, platform, CL_PLATFORM_NAME, name, sizeof name);
     if (strstr(name, state->platform) == NULL ||
         state->api.GetDeviceIDs(platform, type, OCL_MAX_DEVICES, devices, &n_devices) != CL_SUCCESS) {
         return;
@@ -253,7 +253,10 @@ qn_status ocl_describe(gpu_driver_state *state, uint32_t index, qn_device_info *
     info->numeric = QN_NUMERIC_F32ACC;
     snprintf(info->id, sizeof info->id, "%s", found->id);
     snprintf(info->name, sizeof info->name, "%s", found->name[0] != '\0' ? found->name : "a device without name");
-    snprintf(info->driver, sizeof info->driver, "%.48s %.24s, %.48s", found->platform_name, driver, version);
+    /* "OpenCL 3.0": what a driver writes behind it is long, and goes into the keys of kept kernels. */
+    const char *end = strchr(strncmp(version, "OpenCL ", 7) == 0 ? version + 7 : version, ' ');
+    snprintf(info->driver, sizeof info->driver, "%.48s %.48s, %.*s", found->platform_name, driver,
+             end != NULL && end - version < 24 ? (int)(end - version) : 24, version);
     info->memory_total = total;
     info->memory_free = find_free(api, found->device);
     info->cell_block = 1;

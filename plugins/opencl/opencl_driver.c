@@ -1,5 +1,6 @@
 /* opencl_driver.c — the driver's table, and its beginning and end. */
 #include "ocl_internal.h"
+#include "ocl_process.h"
 
 static const qn_option_info options[] = {
     {.size = sizeof(qn_option_info), .type = QN_OPTION_STRING, .applies = QN_OPTION_AT_START, .key = "platform", .default_value = "",
@@ -38,9 +39,23 @@ static void stop(gpu_driver_state *state) {
     }
 }
 
+/* The first question loads the drivers. */
 static qn_status count_devices(gpu_driver_state *state, uint32_t *count, qn_error *err) {
+    ocl_process before;
+    ocl_process_take(&before);
     const qn_status status = ocl_list(state, err);
+    ocl_process_restore(&before);
     *count = status == QN_OK ? state->n_devices : 0;
+    return status;
+}
+
+/* Some drivers load their compiler only now. */
+static qn_status open_device(gpu_driver_state *state, uint32_t index, const qn_option *given, uint32_t n_given, gpu_driver_device **out,
+                             gpu_caps *caps, qn_error *err) {
+    ocl_process before;
+    ocl_process_take(&before);
+    const qn_status status = ocl_open(state, index, given, n_given, out, caps, err);
+    ocl_process_restore(&before);
     return status;
 }
 
@@ -53,7 +68,7 @@ const gpu_driver gpu_the_driver = {
     .stop = stop,
     .count = count_devices,
     .describe = ocl_describe,
-    .open = ocl_open,
+    .open = open_device,
     .close = ocl_close,
     .memory_new = ocl_memory_new,
     .memory_import = ocl_memory_import,

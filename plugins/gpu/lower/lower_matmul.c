@@ -33,11 +33,11 @@ static uint32_t count_launches(const lower_question *ask) {
     return lower_n_pieces(ask->caps, lower_operand(ask, 0));
 }
 
-/* Work-items of gemv that share rows: so few that each has two runs at least, because adding them up costs as well. */
-static uint32_t choose_lanes(uint64_t k, uint32_t run) {
-    const uint64_t n_runs = lower_ceil(k, run);
+/* Work-items of gemv that share rows: so few that each has two octets at least, because adding them up costs as well. */
+static uint32_t choose_lanes(uint64_t k) {
+    const uint64_t n_octets = lower_ceil(k, 8);
     uint32_t lanes = 1;
-    while (lanes * 2 <= MOST_LANES && lanes * 4 <= n_runs) {
+    while (lanes * 2 <= MOST_LANES && lanes * 4 <= n_octets) {
         lanes *= 2;
     }
     return lanes;
@@ -55,7 +55,7 @@ static qn_status lower_piece_of_it(gpu_lowering *to, const gpu_call *call, const
     const gpu_view *w = &call->in[0], *x = &call->in[1];
     const lower_format *format = lower_find_format(w->buffer->format);
     const uint32_t kernel = choose_kernel(to->caps, format, x->n_rows);
-    const uint32_t lanes = choose_lanes(w->n_columns, format->run);
+    const uint32_t lanes = choose_lanes(w->n_columns);
     const struct matmul_params params = {
         .k = (uint32_t)w->n_columns, .n = (uint32_t)piece->n_rows, .n_x = (uint32_t)x->n_rows, .first_row = (uint32_t)piece->first_row,
         .y_columns = (uint32_t)call->out.n_columns, .row_bytes = piece->row_bytes, .first_element = piece->first_element,

@@ -312,6 +312,7 @@ qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out
     verbs.compile = compile;
     verbs.step = step;
     out->plugin = IS(has_no_table) ? NULL : &verbs;
+    out->version = "3.1";
     out->name = IS(calls_itself_otherwise) ? "somebody" : TEXT(FAULT);
     out->minor += IS(changed_its_minor);
     if (IS(lacks_a_verb)) {
