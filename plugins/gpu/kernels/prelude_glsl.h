@@ -6,6 +6,10 @@
 #ifndef PRELUDE_GLSL_H
 #define PRELUDE_GLSL_H
 #extension GL_EXT_control_flow_attributes : require
+#ifdef SUBGROUPS
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define SUBGROUP_ADD(v) subgroupAdd(v)
+#endif
 #ifdef ON_CPU
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
