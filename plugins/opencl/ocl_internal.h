@@ -48,6 +48,7 @@ struct gpu_driver_device {
     gpu_caps caps;
     uint64_t total_bytes;
     uint32_t is_unified;
+    uint32_t keeps_kernels;       /* in the host's blob store */
     char options[160];            /* of every build */
     cl_program programs[];        /* [ocl_n_kernels]; null until opened */
 };

@@ -192,13 +192,13 @@ qn_status ocl_kernel_open(gpu_driver_device *device, uint32_t number, qn_error *
     const ocl_kernel *kernel = &ocl_kernels[number];
     make_options(device, kernel, options, sizeof options);
     make_key(device, kernel, options, key);
-    status = load_program(device, key, options, &program, err);
+    status = device->keeps_kernels ? load_program(device, key, options, &program, err) : QN_OK;
     const int is_new = status == QN_OK && program == NULL;
     status = is_new ? build_source(device, kernel, options, &program, err) : status;
     if (status == QN_OK) {
         status = check_group(device, program, kernel, err);
     }
-    if (status == QN_OK && is_new) {
+    if (status == QN_OK && is_new && device->keeps_kernels) {
         keep_program(device, program, key);
     }
     if (status == QN_OK) {

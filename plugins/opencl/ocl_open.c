@@ -116,6 +116,19 @@ static void choose_options(gpu_driver_device *device) {
     }
 }
 
+/* PoCL keeps what it compiles, and takes twice the time of compiling it to hand it out. */
+static qn_status read_options(gpu_driver_device *device, const qn_option *options, uint32_t n_options, qn_error *err) {
+    device->keeps_kernels = !is_processor(device->found->type);
+    for (uint32_t i = 0; i < n_options; i++) { /* the only key that applies here */
+        const char *value = options[i].value;
+        if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0 && strcmp(value, "auto") != 0) {
+            return qn_fail(err, QN_BAD_ARG, "option %s: %s; it is auto, yes or no", options[i].key, value);
+        }
+        device->keeps_kernels = strcmp(value, "auto") == 0 ? device->keeps_kernels : strcmp(value, "yes") == 0;
+    }
+    return QN_OK;
+}
+
 /* What a driver has to say between calls; on a thread of its own. */
 static void CL_CALLBACK hear_driver(const char *text, const void *data, size_t bytes, void *context) {
     const gpu_driver_device *device = context;
@@ -137,8 +150,6 @@ static qn_status make_context(gpu_driver_device *device, qn_error *err) {
 
 qn_status ocl_open(gpu_driver_state *state, uint32_t index, const qn_option *options, uint32_t n_options, gpu_driver_device **out,
                    gpu_caps *caps, qn_error *err) {
-    (void)options; /* all of them apply at start */
-    (void)n_options;
     if (index >= state->n_devices) {
         return qn_fail(err, QN_BAD_ARG, "device number %u; there are %u", index, state->n_devices);
     }
@@ -155,6 +166,9 @@ qn_status ocl_open(gpu_driver_state *state, uint32_t index, const qn_option *opt
     if (status == QN_OK) {
         read_caps(device);
         choose_options(device);
+        status = read_options(device, options, n_options, err);
+    }
+    if (status == QN_OK) {
         status = check_caps(device, err);
     }
     if (status == QN_OK) {

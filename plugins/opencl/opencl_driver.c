@@ -5,6 +5,8 @@
 static const qn_option_info options[] = {
     {.size = sizeof(qn_option_info), .type = QN_OPTION_STRING, .applies = QN_OPTION_AT_START, .key = "platform", .default_value = "",
      .choices = "", .help = "Only platforms (drivers) with this text in their name."},
+    {.size = sizeof(qn_option_info), .type = QN_OPTION_CHOICE, .applies = QN_OPTION_AT_OPEN, .key = "keep", .default_value = "auto",
+     .choices = "auto|yes|no", .help = "Keep compiled kernels in the host's store; auto does so but for processors, whose drivers do it better."},
     GPU_CORE_OPTIONS,
 };
 
@@ -14,7 +16,7 @@ static qn_status start(const qn_host *host, const qn_option *given, uint32_t n_g
         return qn_fail(err, QN_NO_HOST_MEM, "no memory for the driver (%llu bytes)", (unsigned long long)sizeof *state);
     }
     state->host = host;
-    for (uint32_t i = 0; i < n_given; i++) { /* the only key of the table */
+    for (uint32_t i = 0; i < n_given; i++) { /* the only key that applies here */
         if (strlen(given[i].value) >= sizeof state->platform) {
             host->mem_free(host->ctx, state);
             return qn_fail(err, QN_BAD_ARG, "option %s: more than %llu characters", given[i].key,

@@ -71,7 +71,8 @@ static void require_done(const char *what, qn_status status) {
 }
 
 static void open_device(void) {
-    require_done("open", gpu_the_driver.open(driver, 0, NULL, 0, &device, &caps, fresh()));
+    const qn_option keep = {"keep", "yes"};
+    require_done("open", gpu_the_driver.open(driver, 0, &keep, 1, &device, &caps, fresh()));
 }
 
 static int set_up(void **state) {
@@ -404,6 +405,24 @@ static void a_blob_that_is_not_whole_never_reaches_the_driver(void **state) {
     }
 }
 
+static void kernels_are_kept_as_the_option_says(void **state) {
+    static const char *const values[] = {"no", "yes", "auto", "perhaps"};
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        const qn_option keep = {"keep", values[i]};
+        gpu_the_driver.close(device);
+        blob.bytes = blob.n_puts = 0;
+        require_done("open", gpu_the_driver.open(driver, 0, &keep, 1, &device, &caps, fresh()));
+        open_kernel("rms_norm");
+        assert_int_equal(blob.n_puts, i == 1 || (i == 2 && (caps.flags & GPU_CAP_ON_CPU) == 0));
+    }
+    const qn_option wrong = {"keep", values[3]};
+    gpu_driver_device *none = NULL;
+    assert_int_equal(gpu_the_driver.open(driver, 0, &wrong, 1, &none, &caps, fresh()), QN_BAD_ARG);
+    assert_null(none);
+    assert_non_null(strstr(error.text, "perhaps"));
+}
+
 static void every_kernel_compiles(void **state) {
     (void)state;
     services.blob_put = NULL;
@@ -453,6 +472,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(pages_of_a_file_are_read_in_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_kernel_is_compiled_once_and_then_comes_from_the_blob_store, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_blob_that_is_not_whole_never_reaches_the_driver, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kernels_are_kept_as_the_option_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_kernel_compiles, set_up, tear_down),
     };
     const int started = start_driver();
@@ -461,5 +481,5 @@ int main(void) {
     }
     const int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
     gpu_the_driver.stop(driver);
-    return n_failed + (cf_host_close(host) != 0);
+    return n_failed > 0 || cf_host_close(host) != 0;
 }

@@ -1,7 +1,7 @@
 """under_oclgrind.py LIBRARY PROGRAM [ARGUMENT...] — runs a program with Oclgrind as the only OpenCL driver.
 
 Fails when the program does, and when Oclgrind saw a data race, an access out of bounds, a wrong call of the interface, or anything
-else that it complains of. Exit status 77 without the library.
+else that it complains of. Exit status 77 without the library, and when the program says that there is nothing to test (3).
 
 Kernels are compiled without optimisation: the optimiser makes instructions that this simulator does not know
 (llvm.usub.sat), and moves accesses away from the lines that the complaints name.
@@ -35,7 +35,9 @@ def main():
         print(f"oclgrind: {line}")
     if complaints:
         print(f"{len(complaints)} lines of complaints")
-    return status if status != 0 else 1 if complaints else 0
+    if complaints:
+        return 1
+    return 77 if status == 3 else status
 
 
 if __name__ == "__main__":
