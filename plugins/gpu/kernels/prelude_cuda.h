@@ -102,4 +102,14 @@ FN void cuda_reduce_max(float *array, uint n, uint at) {
 #define F16_TO_F32(bits) kernel_f16_to_f32(bits)
 #define UNROLL _Pragma("unroll")
 
+#ifdef SUBGROUPS
+static __device__ __forceinline__ float cuda_subgroup_add(float v) {
+    for (uint lanes = 16u; lanes > 0u; lanes /= 2u) {
+        v += __shfl_xor_sync(0xffffffffu, v, lanes);
+    }
+    return v;
+}
+#define SUBGROUP_ADD(v) cuda_subgroup_add(v)
+#endif
+
 #endif

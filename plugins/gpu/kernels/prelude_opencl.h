@@ -6,6 +6,15 @@
 #ifndef PRELUDE_OPENCL_H
 #define PRELUDE_OPENCL_H
 
+#ifdef SUBGROUPS
+#ifdef cl_khr_subgroups
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#elif defined(cl_intel_subgroups)
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#endif
+#define SUBGROUP_ADD(v) sub_group_reduce_add(v)
+#endif
+
 #define FN static inline
 #define STRUCT(name) typedef struct name name; struct name
 
@@ -32,6 +41,9 @@ typedef float4 f4;
 #define LOAD_F32(b, i) (((__global const float *)(b))[i])
 #define LOAD_U16(b, i) ((uint)((__global const ushort *)(b))[i])
 #define LOAD_U8(b, i) ((uint)(b)[i])
+#ifdef ON_CPU
+#define LOAD_U32_EVEN(b, at) as_uint(vload4(0, (b) + (at))) /* one load; GPUs would make four of it */
+#endif
 #define LOAD_F4(b, i) vload4(0, (__global const float *)(b) + (i))
 /* Four halves from unit i on; exact, as loads of halves are in every version. */
 #define HALFS_F4(b, i) vload_half4(0, (__global const half *)(b) + (i))
