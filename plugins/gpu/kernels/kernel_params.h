@@ -20,9 +20,10 @@ struct embed_params {
     uint first_element;  /* TERNARY: the first element of first_row, counted from the first digit of binding w */
 };
 
-/* gemv_FORMAT (few rows of x), gemm_FORMAT (many) — w, w_scale, x, bias, y.
- * y[t][first_row + n] = sum_k w[n][k] x[t][k] + bias[first_row + n]
- * Grid of gemv: (n / (GROUP / lanes) * n_x); of gemm: (tiles of 32 rows of w * tiles of 32 rows of x). */
+/* gemv_FORMAT, gemv_subgroup_FORMAT (few rows of x), gemm_FORMAT (many), matrow1_FORMAT, matrow4_FORMAT (processors) —
+ * w, w_scale, x, bias, y.   y[t][first_row + n] = sum_k w[n][k] x[t][k] + bias[first_row + n]
+ * Grid of gemv: (n / (ROWS * GROUP / lanes) * n_x); of gemm: (tiles of 64 rows of w * tiles of 32 rows of x); of matrow:
+ * (n / (ROWS * GROUP) * n_x / TOKENS). */
 struct matmul_params {
     uint k;
     uint n;              /* rows of w in this binding */
@@ -32,10 +33,10 @@ struct matmul_params {
     uint row_bytes;      /* 0: TERNARY */
     uint first_element;  /* TERNARY: as embed */
     uint has_bias;       /* 0: the binding of bias is any memory */
-    uint lanes;          /* gemv: work-items that share a row, a power of two, at most GROUP */
+    uint lanes;          /* gemv: work-items that share rows, a power of two, at most GROUP; gemv_subgroup: those of a subgroup */
 };
 
-/* rms_norm — x, weight, y.   Grid: (n_groups), one group of elements each. */
+/* rms_norm, rms_norm_cpu — x, weight, y.   Grid: (n_groups), one group of elements each. */
 struct rms_norm_params {
     uint n_groups;       /* of all rows */
     uint group;          /* elements of one */
@@ -94,7 +95,7 @@ struct rope_params {
     uint is_adjacent;
 };
 
-/* attention_FORMAT — q, k, v, positions, sequences, spans, span_at, y or parts.   Grid: (n_tokens * n_head * n_splits * n_blocks) */
+/* attention_FORMAT, attention_cpu_FORMAT — q, k, v, positions, sequences, spans, span_at, y or parts.   Grid: (n_tokens * n_head * n_splits * n_blocks) */
 struct attention_params {
     uint n_tokens;
     uint n_head;
@@ -109,7 +110,7 @@ struct attention_params {
     uint n_splits;
     uint n_blocks;       /* of 4 * GROUP columns of v */
     uint lanes;          /* items side by side, each on four columns of v: a power of two, at most GROUP */
-    uint k_is_f32;       /* these four for attention_any only */
+    uint k_is_f32;       /* these four for states of two formats only */
     uint k_is_f16;
     uint v_is_f32;
     uint v_is_f16;
