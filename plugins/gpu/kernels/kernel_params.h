@@ -95,7 +95,8 @@ struct rope_params {
     uint is_adjacent;
 };
 
-/* attention_FORMAT, attention_cpu_FORMAT — q, k, v, positions, sequences, spans, span_at, y or parts.   Grid: (n_tokens * n_head * n_splits * n_blocks) */
+/* attention_FORMAT, attention_cpu_FORMAT — q, k, v, positions, sequences, spans, span_at, y or parts.
+ * Grid: (n_tokens * n_head * n_splits * n_blocks) */
 struct attention_params {
     uint n_tokens;
     uint n_head;
