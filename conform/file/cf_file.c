@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "backends/elf_note.h"
@@ -200,6 +201,29 @@ static void it_is_found_once_when_loaded_twice(cf_context *ctx) {
     CF_CHECK(ctx, load(ctx) == load(ctx), "loading it twice gives two functions");
 }
 
+/* What a host does that finds the same plugin under two names, and what two versions of one plugin are. */
+static void two_copies_do_not_meet(cf_context *ctx) {
+    char path[32];
+    const qn_query_in in = {.size = sizeof in, .minor = QN_ABI_MINOR, .build_id = "conform", .cpu_features = {ctx->features}};
+    qn_query_out first = {.size = sizeof first}, second = {.size = sizeof second};
+    open_file f;
+    qn_query_fn other = NULL;
+    open_plugin(ctx, &f);
+    const int fd = memfd_create("copy", MFD_CLOEXEC);
+    CF_CHECK(ctx, fd >= 0, "no copy could be made in memory");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const bool is_written = write(fd, f.file.span.data, (size_t)f.file.span.size) == (ssize_t)f.file.span.size;
+    const qn_query_fn query = load(ctx);
+    void *library = is_written ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    void *symbol = library == NULL ? NULL : dlsym(library, QN_QUERY_SYMBOL);
+    close(fd);
+    CF_CHECK(ctx, is_written, "no copy could be made in memory");
+    CF_CHECK(ctx, symbol != NULL, "a copy of it cannot be loaded beside it: %s", dlerror());
+    memcpy(&other, &symbol, sizeof other);
+    CF_CHECK(ctx, query(&in, &first) == QN_OK && other(&in, &second) == QN_OK, "one of two copies does not answer the query");
+    CF_CHECK(ctx, query != other && first.plugin != second.plugin, "two copies of the file share their table: a symbol of one is the other's");
+}
+
 static const cf_test tests[] = {
     CF_TEST(the_note_is_there_and_lets_the_file_be_loaded, "Q7", CF_MUST_PROTOCOL),
     CF_TEST(the_note_says_what_the_query_says, "Q7", CF_MUST_PROTOCOL),
@@ -211,5 +235,6 @@ static const cf_test tests[] = {
     CF_TEST(loading_it_changes_nothing, "Q3", CF_MUST_PROTOCOL),
     CF_TEST(asking_it_changes_nothing, "Q3", CF_MUST_PROTOCOL),
     CF_TEST(it_is_found_once_when_loaded_twice, "Q3", CF_MUST_PROTOCOL),
+    CF_TEST(two_copies_do_not_meet, "Q1", CF_MUST_PROTOCOL),
 };
 const cf_suite cf_suite_file = {0, "file", tests, CF_COUNT_OF(tests), true};

@@ -1,4 +1,5 @@
 /* cases_layers.c — whole layers of every family: the fused program, the materialised one, and each of its ops. */
+#include "blame.h"
 #include "cases.h"
 #include "chat.h"
 #include "judge.h"
@@ -14,25 +15,22 @@ typedef struct layer_run {
     chat *c;
     judge *j;
     rig fused, written;
+    const op_step *steps[CF_COUNT_OF(counts)]; /* so far */
+    uint32_t n_steps;
 } layer_run;
 
-/* A step that is wrong in the fused program: is an op to blame, or what was made of several? */
-static void blame(layer_run *r, const op_step *step, const char *text) {
-    judge_every_op(r->h->ctx, &r->written, step, r->h->ctx->numeric, "with MATERIALIZE");
-    cf_fail(r->h->ctx, "the fused program is wrong (%s); with MATERIALIZE every op keeps its bound", text);
-}
-
 static void run_layer_step(layer_run *r, const op_step *step) {
+    cf_context *const ctx = r->h->ctx;
     char text[256];
+    r->steps[r->n_steps++] = step;
     judge_step(r->j, step);
     rig_run(&r->written, step);
     rig_run(&r->fused, step);
-    judge_every_op(r->h->ctx, &r->written, step, r->h->ctx->numeric, "with MATERIALIZE");
-    if (!judge_is_near(r->j, &r->written, step, text)) {
-        cf_fail(r->h->ctx, "with MATERIALIZE every op keeps its bound, but what later steps read is wrong: %s", text);
-    }
+    judge_every_op(ctx, &r->written, step, ctx->numeric, "with MATERIALIZE");
+    CF_CHECK(ctx, judge_is_near(r->j, &r->written, step, text),
+             "with MATERIALIZE every op keeps its bound, but what later steps read is wrong: %s", text);
     if (!judge_is_near(r->j, &r->fused, step, text)) {
-        blame(r, step, text);
+        blame_fused(ctx, r->fused.on, &r->s->m, &r->fused.limits, 0, r->steps, r->n_steps, text);
     }
 }
 

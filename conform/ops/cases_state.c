@@ -30,9 +30,6 @@ static bool open_state(state_fixture *f, harness *h, const cf_backend *on, qn_fo
     op_model_finish(&f->m);
     cell_map_init(&f->map, &f->m, N_CELLS, 1, N_POSITIONS);
     cell_map_scatter(&f->map, order);
-    if (!QN_HAS(on->verbs, tap)) {
-        cf_unsupported(h->ctx, "the plugin has no tap, so that states cannot be looked at");
-    }
     if (!harness_offers(h, &f->m, QN_COMPILE_MATERIALIZE)) {
         op_model_free(&f->m);
         return false;
@@ -166,9 +163,6 @@ static void check_moves(harness *h, qn_format format, uint32_t n) {
 static void state_move_copies_like_memmove_and_zeroes(cf_context *ctx) {
     harness h;
     harness_open(&h, ctx);
-    if (!QN_HAS(h.one.verbs, state_move)) {
-        cf_unsupported(ctx, "the plugin has no state_move");
-    }
     check_moves(&h, QN_FORMAT_F32, 64);
     check_moves(&h, QN_FORMAT_F16, 64);
     check_moves(&h, QN_FORMAT_F16, 7);

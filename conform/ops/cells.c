@@ -3,6 +3,16 @@
 
 #include <string.h>
 
+static uint32_t most_spans;
+
+void cell_maps_limit_spans(uint32_t most) {
+    most_spans = most;
+}
+
+uint32_t cell_maps_most_spans(void) {
+    return most_spans;
+}
+
 void cell_map_init(cell_map *self, op_model *model, uint32_t n_cells, uint32_t n_sequences, uint32_t n_positions) {
     const uint64_t n = (uint64_t)n_sequences * n_positions;
     *self = (cell_map){.model = model, .n_cells = n_cells, .n_sequences = n_sequences, .n_positions = n_positions};
@@ -12,6 +22,7 @@ void cell_map_init(cell_map *self, op_model *model, uint32_t n_cells, uint32_t n
 
 void cell_map_scatter(cell_map *self, uint32_t order) {
     const uint32_t n = self->n_sequences * self->n_positions, first = self->n_cells - n;
+    order = most_spans > 0 ? CELLS_IN_ORDER : order;
     for (uint32_t i = 0; i < n; i++) {
         self->cell[i] = order == CELLS_REVERSED ? self->n_cells - 1 - i : first + i;
     }
@@ -72,6 +83,7 @@ qn_placement cell_map_place(cell_map *self, uint32_t n_tokens, const int32_t *po
     uint32_t *const span_at = op_model_take(self->model, self->n_sequences + 1, sizeof *span_at);
     uint64_t most = 0;
     uint32_t n_spans = 0;
+    is_shuffled = is_shuffled && most_spans == 0;
     for (uint32_t s = 0; s < self->n_sequences; s++) {
         most += find_length(s, n_tokens, positions, sequences);
     }

@@ -21,6 +21,11 @@ typedef struct cell_map {
     uint32_t *cell;        /* [n_sequences][n_positions], CELL_NONE where there is none */
 } cell_map;
 
+/* A device that says so wants at most this many spans for each sequence and step (0: any number): from now on every map is in order of
+ * position, and nothing is shuffled. Called when the device is open. */
+void cell_maps_limit_spans(uint32_t most);
+uint32_t cell_maps_most_spans(void);
+
 void cell_map_init(cell_map *self, op_model *model, uint32_t n_cells, uint32_t n_sequences, uint32_t n_positions);
 
 /* Gives every position of every sequence a cell of its own. n_cells >= n_sequences * n_positions. */

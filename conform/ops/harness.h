@@ -24,8 +24,8 @@ typedef struct harness {
     bool has_many;
     uint32_t n_done, n_refused;
     char refusal[320];      /* why the first was refused */
-    uint64_t n_errors;      /* elements of real MATMULs, and the mean of error / bound over them */
-    double sum_errors;
+    uint64_t n_errors;      /* elements of real MATMULs */
+    double sum_up, sum_outward; /* over them, of error / bound, and of the same with the sign that leads away from zero */
 } harness;
 
 void harness_open(harness *self, cf_context *ctx);

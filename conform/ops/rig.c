@@ -214,6 +214,9 @@ const float *rig_output(const rig *self, uint32_t buffer) {
 }
 
 void rig_tap(rig *self, uint32_t buffer, void *out, uint64_t bytes) {
+    if (!QN_HAS(self->on->verbs, tap)) {
+        cf_unsupported(self->ctx, "the plugin has no tap");
+    }
     guarded to = {NULL, 0, NULL, 0};
     uint64_t got = 0;
     CF_CHECK(self->ctx, guarded_take(&to, bytes, 4), "the suite has no memory for %llu bytes", (unsigned long long)bytes);
@@ -226,5 +229,8 @@ void rig_tap(rig *self, uint32_t buffer, void *out, uint64_t bytes) {
 }
 
 void rig_move(rig *self, const qn_state_move *move) {
+    if (!QN_HAS(self->on->verbs, state_move)) {
+        cf_unsupported(self->ctx, "the plugin has no state_move");
+    }
     done(self, "state_move", self->on->verbs->state_move(self->session, move, sizeof *move, 1, fresh(self)));
 }

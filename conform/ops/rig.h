@@ -10,7 +10,7 @@
  * spans and bindings. What it may only read cannot be written; what it may no longer read (the program after compile, a weight after
  * bind with QN_WEIGHT_COPY) cannot be read. Outputs hold a NaN that no op gives before each step.
  *
- * Every call but rig_try ends the test when the plugin answers an error.
+ * Every call but rig_try ends the test when the plugin answers an error; tap and move say UNSUPPORTED when it has no such verb.
  *
  * Threading: one thread at a time per object. Memory: owned by the rig; the model must outlive it.
  */

@@ -1,5 +1,5 @@
-/* cuda_no_images.c — in the place of the images where there is no nvcc: a driver library that knows kernels by name alone (tests/fake_cuda)
- * takes them, a real one refuses them. */
+/* cuda_no_images.c — in the place of the images where there is no nvcc: a driver library that knows kernels by name alone
+ * (tests/fake_cuda) takes them, a real one refuses them. */
 #include "cuda_images.h"
 
 static const unsigned char no_image[] = "no kernels";

@@ -12,7 +12,8 @@ foreach(row ${rows})
   string(TOLOWER "${CMAKE_MATCH_1}" name)
   set(group ${CMAKE_MATCH_3})
   separate_arguments(defines UNIX_COMMAND "${CMAKE_MATCH_2}")
-  execute_process(COMMAND ${COMPILER} -E -P -x c -DKERNEL_CUDA -DKERNEL_NAME=${name} -DGROUP=${group}u ${defines} ${KERNELS}/${SOURCE}.kernel
+  execute_process(
+    COMMAND ${COMPILER} -E -P -x c -DKERNEL_CUDA -DKERNEL_NAME=${name} -DGROUP=${group}u ${defines} ${KERNELS}/${SOURCE}.kernel
     OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(APPEND unit "namespace ${name}_unit {\n${text}\nSHIM_KERNEL(${name})\n}\n")
 endforeach()

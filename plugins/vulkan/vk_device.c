@@ -98,6 +98,10 @@ static uint64_t find_granule(const gpu_driver_device *device) {
     return needs.alignment < 256 ? 256 : needs.alignment;
 }
 
+static bool suits_processor_kernels(const vk_adapter *adapter) {
+    return adapter->type == VK_PHYSICAL_DEVICE_TYPE_CPU && adapter->has_subgroup_broadcast && adapter->subgroup >= VK_ON_CPU_SUBGROUP;
+}
+
 static void fill_caps(const gpu_driver_device *device, const open_options *options, gpu_caps *caps) {
     const vk_adapter *const adapter = device->adapter;
     const VkPhysicalDeviceLimits *const limits = &adapter->limits;
@@ -105,7 +109,7 @@ static void fill_caps(const gpu_driver_device *device, const open_options *optio
     *caps = (gpu_caps){
         .flags = (device->can_import ? GPU_CAP_UNIFIED : 0) | (adapter->has_fast_dot ? GPU_CAP_INT_DOT : 0) |
                  (options->subgroups && adapter->has_subgroup_arithmetic ? GPU_CAP_SUBGROUPS : 0) |
-                 (adapter->type == VK_PHYSICAL_DEVICE_TYPE_CPU ? GPU_CAP_ON_CPU : 0),
+                 (suits_processor_kernels(adapter) ? GPU_CAP_ON_CPU : 0),
         .subgroup = adapter->subgroup == 0 ? 1 : adapter->subgroup,
         .max_group = group < limits->maxComputeWorkGroupSize[0] ? group : limits->maxComputeWorkGroupSize[0],
         .compute_units = adapter->compute_units == 0 ? GUESSED_UNITS : adapter->compute_units,
@@ -114,7 +118,8 @@ static void fill_caps(const gpu_driver_device *device, const open_options *optio
         /* A binding begins up to one alignment behind its descriptor, which has to reach to the binding's end. */
         .max_binding_bytes = (limits->maxStorageBufferRange - limits->minStorageBufferOffsetAlignment) & ~UINT64_C(3),
         .memory_align = find_granule(device),
-        .launch_bytes = VK_LAUNCH_BYTES};
+        .launch_bytes = VK_LAUNCH_BYTES,
+        .recording_bytes = sizeof(gpu_recording)};
     memcpy(caps->max_grid, limits->maxComputeWorkGroupCount, sizeof caps->max_grid);
 }
 

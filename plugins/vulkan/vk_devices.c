@@ -168,6 +168,8 @@ static void read_facts(gpu_driver_state *state, vk_adapter *adapter) {
     adapter->most_subgroup = facts.sizes.maxSubgroupSize;
     adapter->has_subgroup_arithmetic = (facts.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                                        (facts.subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
+    adapter->has_subgroup_broadcast = (facts.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                                      (facts.subgroup.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT) != 0;
     adapter->compute_units = count_units(adapter, &facts, state->host);
     snprintf(adapter->name, sizeof adapter->name, "%.127s", facts.base.properties.deviceName);
     write_id(adapter, &facts, adapter->id);

@@ -63,6 +63,7 @@ typedef struct vk_adapter {
     uint64_t host_pointer_align;     /* of imports */
     uint64_t max_allocation;         /* bytes */
     bool has_subgroup_arithmetic;    /* in compute shaders */
+    bool has_subgroup_broadcast;
     bool has_fast_dot;               /* four signed bytes at once, in hardware */
     uint32_t least_subgroup, most_subgroup;
     bool can_fix_subgroup;           /* the size can be demanded of compute shaders */
@@ -151,6 +152,7 @@ bool vk_can_import(const vk_adapter *adapter, const qn_host *host);
 uint64_t vk_free_bytes(const vk_functions *vk, const vk_adapter *adapter, uint64_t *total);
 
 /* vk_device.c */
+#define VK_ON_CPU_SUBGROUP 8u /* lanes that the kernels for processors share loads among (prelude_glsl.h) */
 qn_status vk_open(gpu_driver_state *state, uint32_t index, const qn_option *options, uint32_t n_options, gpu_driver_device **out,
                   gpu_caps *caps, qn_error *err);
 void vk_close(gpu_driver_device *device);

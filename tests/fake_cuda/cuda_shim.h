@@ -1,8 +1,8 @@
 /* cuda_shim.h — enough of CUDA C++ for units of kernels to be compiled by a C++ compiler and run by the emulator's fibers.
  *
  * A thread is a fiber; threads of a block take turns, from barrier to barrier (emulator.h). A __shared__ array is one of the OS thread,
- * because blocks run one after the other. Shuffles pass values through an array of the block and two barriers, so all threads of
- * the block must take part, which is more than CUDA asks.
+ * because blocks run one after the other. Shuffles pass values through an array of the block and a barrier, so all threads of the
+ * block must take part, which is more than CUDA asks.
  *
  * Threading: any number of OS threads; each runs blocks of its own.
  */
@@ -60,6 +60,11 @@ inline void shim_barrier(uint32_t where) {
 
 #define __syncthreads() shim_barrier(__LINE__)
 
+/* One access of 16 bytes, which must lie at a multiple of 16. */
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+
 /* --- Numbers ---------------------------------------------------------------------------------------------------------- */
 
 inline float __uint_as_float(unsigned int bits) {
@@ -99,18 +104,21 @@ inline float kernel_f16_to_f32(unsigned int bits) {
 
 /* --- Warps ------------------------------------------------------------------------------------------------------------ */
 
-/* Where the value of each thread of a block lies between the two barriers of a shuffle. */
-uint32_t *shim_exchange();
+/* Where the value of each thread of a block lies for a shuffle. Shuffles take turns with two arrays: nobody can be two behind. */
+struct shim_slots {
+    uint32_t values[2][1024];
+    uint8_t turn[1024];
+};
+shim_slots &shim_exchange();
 
 template <typename type> type shim_shuffle(type value, unsigned int from, uint32_t where) {
     static_assert(sizeof(type) == sizeof(uint32_t), "one word a thread");
     const unsigned int self = shim_thread().x;
-    uint32_t *slots = shim_exchange();
-    slots[self] = emu_bits<uint32_t, type>(value);
+    shim_slots &slots = shim_exchange();
+    uint32_t *values = slots.values[slots.turn[self] ^= 1];
+    values[self] = emu_bits<uint32_t, type>(value);
     shim_barrier(where);
-    const type got = emu_bits<type, uint32_t>(slots[(self & ~31u) | (from & 31u)]);
-    shim_barrier(where);
-    return got;
+    return emu_bits<type, uint32_t>(values[(self & ~31u) | (from & 31u)]);
 }
 
 #define __shfl_sync(mask, value, lane) shim_shuffle((value), (lane), __LINE__)
@@ -144,6 +152,7 @@ template <typename type> type shim_argument(emu_item &item, uint32_t &n_taken) {
 template <typename... types> void shim_call(emu_item &item, void (*kernel)(types...)) {
     uint32_t n_taken = 0;
     shim_item() = &item;
+    shim_exchange().turn[item.index] = 0;
     std::tuple<types...> arguments{shim_argument<types>(item, n_taken)...}; /* braces: from left to right */
     std::apply(kernel, arguments);
 }

@@ -3,11 +3,12 @@
 from program import *
 
 TOKENS = 12  # kernels run in an emulator
+PLUGIN = ('--plugin', os.environ['CUDA_PLUGIN'])
 
 
 def text(t, model, backend):
     r = t.exits(0, 'run', model, '--prompt', 'Once upon a time', '-n', TOKENS, '--temp', 0, '--deadline', 0, '--numeric', 'f32acc', '--json',
-                '--backend', backend)
+                '--backend', backend, *PLUGIN)
     return r.json()
 
 
@@ -19,7 +20,7 @@ def writes_what_the_reference_writes(model, t):
 
 @test
 def the_device_is_listed_with_its_address_and_driver(t):
-    r = t.exits(0, 'backends', '--json')
+    r = t.exits(0, 'backends', '--json', *PLUGIN)
     t.has(r.out, 'cuda', '0000:fa:1c.0', 'CUDA 13.0')
 
 
@@ -36,7 +37,7 @@ def a_model_of_the_corpus_writes_what_the_reference_writes(t):
 
 @test
 def a_backend_that_was_named_does_not_fall_back_when_the_device_is_lost(t):
-    r = t.quoin('run', source('examples/models/quoin-tiny.gguf'), '--prompt', 'Once', '-n', 4, '--backend', 'cuda',
+    r = t.quoin('run', source('examples/models/quoin-tiny.gguf'), '--prompt', 'Once', '-n', 4, '--backend', 'cuda', *PLUGIN,
                 env={'FAKE_CUDA_LOST': '100'})
     t.true(r.status != 0, 'exit status')
     t.has(r.err, 'CUDA_ERROR_LAUNCH_FAILED')

@@ -1,7 +1,7 @@
 /* fake_cuda.h — what a test may ask of the library beyond CUDA's own functions; found by dlsym in libcuda.so.1.
  *
  * The library behaves as the environment said when cuInit was called:
- *   FAKE_CUDA_FAIL=NAME:N[:CODE]   the N-th call of cuNAME… fails (CODE: default 2, CUDA_ERROR_OUT_OF_MEMORY); _v2 and the like are left out
+ *   FAKE_CUDA_FAIL=NAME:N[:CODE]   the N-th call of function NAME (without _v2 and the like) fails; CODE: default 2, out of memory
  *   FAKE_CUDA_LOST=N               the N-th kernel that runs fails, and the context is dead from then on
  *   FAKE_CUDA_CAPABILITY=75        compute capability 7.5 (default 90)
  *   FAKE_CUDA_DEVICES=N            0 or 1 devices (default 1)

@@ -57,7 +57,8 @@ static fake_settings read_settings() {
 /* Is it this function, whatever version? */
 static bool is_named(const char *function, const std::string &name) {
     const size_t length = name.size();
-    return length > 0 && strncmp(function, name.c_str(), length) == 0 && (function[length] == '\0' || strncmp(function + length, "_v", 2) == 0);
+    return length > 0 && strncmp(function, name.c_str(), length) == 0
+           && (function[length] == '\0' || strncmp(function + length, "_v", 2) == 0);
 }
 
 cu_result fake_enter(const char *function, bool needs_context) {

@@ -181,7 +181,8 @@ cu_result cuGraphAddKernelNode_v2(cu_node *node, cu_graph graph, const cu_node *
     return add_node(node, graph, needs, n_needs, std::move(own));
 }
 
-cu_result cuGraphAddMemcpyNode(cu_node *node, cu_graph graph, const cu_node *needs, size_t n_needs, const cu_copy *copy, cu_context context) {
+cu_result cuGraphAddMemcpyNode(cu_node *node, cu_graph graph, const cu_node *needs, size_t n_needs, const cu_copy *copy,
+                               cu_context context) {
     FAKE_ENTER(true);
     if (context == nullptr || copy->height != 1 || copy->depth != 1 || copy->width_bytes == 0) {
         return CU_INVALID_VALUE;

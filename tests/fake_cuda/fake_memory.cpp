@@ -75,7 +75,8 @@ bool fake_is_pinned(const void *host, uint64_t bytes) {
     const char *begin = static_cast<const char *>(host);
     for (const auto &row : table().by_address) {
         const allocation &a = row.second;
-        if (a.kind != OWNER_DEVICE && begin >= a.data && begin < a.data + a.bytes && bytes <= static_cast<uint64_t>(a.data + a.bytes - begin)) {
+        const char *end = a.data + a.bytes;
+        if (a.kind != OWNER_DEVICE && begin >= a.data && begin < end && bytes <= static_cast<uint64_t>(end - begin)) {
             return true;
         }
     }

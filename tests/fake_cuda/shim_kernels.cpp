@@ -23,7 +23,7 @@ emu_item *&shim_item() {
     return item;
 }
 
-uint32_t *shim_exchange() {
-    static thread_local uint32_t slots[1024];
+shim_slots &shim_exchange() {
+    static thread_local shim_slots slots;
     return slots;
 }

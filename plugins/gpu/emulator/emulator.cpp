@@ -49,6 +49,7 @@ const uint64_t shared_bytes = 64 * 1024;
 /* What a thread keeps from launch to launch. */
 struct emu_group_state {
     std::vector<item_slot> slots;
+    std::vector<float> exchanged; /* [items of the group] values of a subgroup function */
     std::vector<char *> spare_stacks;
     fiber scheduler;
     emu_kernel *run;
@@ -82,6 +83,19 @@ void emu_item::barrier(uint32_t where) {
     slot->phase = PHASE_WAITS;
     slot->where = where;
     fiber_switch(&slot->own, &state->scheduler);
+}
+
+/* Values are laid out for all to see, and not taken away before all have seen them. */
+float emu_item::subgroup_add(float value, uint32_t where) {
+    state->exchanged[index] = value;
+    barrier(where);
+    const uint32_t first = index / EMU_SUBGROUP * EMU_SUBGROUP;
+    float sum = 0;
+    for (uint32_t i = first; i < first + EMU_SUBGROUP && i < state->exchanged.size(); i++) {
+        sum += state->exchanged[i];
+    }
+    barrier(where);
+    return sum;
 }
 
 void *emu_item::share(uint64_t bytes) {
@@ -221,6 +235,7 @@ int emu_run_as(emu_kernel *run, const char *name, uint32_t n_items, const emu_la
     state.name = name;
     state.n_items = n_items;
     state.has_failed = false;
+    state.exchanged.resize(n_items);
     if (state.slots.size() < n_items) {
         state.slots.resize(n_items);
     }

@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 #define EMU_MAX_BUFFERS 8u
+#define EMU_SUBGROUP 32u /* work-items of a subgroup */
 
 typedef struct emu_binding {
     void *data;          /* first byte of the binding, aligned to 4 */

@@ -21,6 +21,8 @@ struct emu_item {
     void copy_params(void *to, uint64_t bytes);
     /* Waits for all other items of the group. where: the source's line, the same for all. */
     void barrier(uint32_t where);
+    /* The sum of `value` over the item's EMU_SUBGROUP neighbours, the same for all of them. where: as for barrier. */
+    float subgroup_add(float value, uint32_t where);
     /* The next bytes of the group's shared memory. */
     void *share(uint64_t bytes);
     /* Ends the launch; does not return. */

@@ -62,7 +62,54 @@ struct f4 {
 #define FMIN(a, b) fminf(a, b)
 #define UMIN(a, b) ((a) < (b) ? (a) : (b))
 #define UMAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* One load where the address allows it, which is nearly always. */
+FN f4 cuda_load_f4(const float *from) {
+    if (((unsigned long long)from & 15u) == 0u) {
+        const float4 v = *(const float4 *)from;
+        return F4(v.x, v.y, v.z, v.w);
+    }
+    return F4(from[0], from[1], from[2], from[3]);
+}
+#define LOAD_F4(b, i) cuda_load_f4((const float *)(b) + (i))
+
+/* Reductions of common.kernel: the last steps are shuffles within a warp, with the same sums in the same order. Groups are whole
+ * warps; what a shuffle brings from outside of a run ends in values that nobody reads. */
+#define CUDA_REDUCE(combine) \
+    for (uint step = n / 2u; step >= 32u; step /= 2u) { \
+        if (at < step) { \
+            array[threadIdx.x] = combine(array[threadIdx.x], array[threadIdx.x + step]); \
+        } \
+        __syncthreads(); \
+    } \
+    float value = array[threadIdx.x]; \
+    for (uint step = n < 32u ? n / 2u : 16u; step > 0u; step /= 2u) { \
+        value = combine(value, __shfl_down_sync(0xffffffffu, value, step)); \
+    } \
+    array[threadIdx.x] = value; \
+    __syncthreads();
+
+FN void cuda_reduce_add(float *array, uint n, uint at) {
+    CUDA_REDUCE(ADD)
+}
+
+FN void cuda_reduce_max(float *array, uint n, uint at) {
+    CUDA_REDUCE(FMAX)
+}
+#define REDUCE_ADD(array, n, at) cuda_reduce_add(array, n, at)
+#define REDUCE_MAX(array, n, at) cuda_reduce_max(array, n, at)
+
 #define F16_TO_F32(bits) kernel_f16_to_f32(bits)
 #define UNROLL _Pragma("unroll")
+
+#ifdef SUBGROUPS
+static __device__ __forceinline__ float cuda_subgroup_add(float v) {
+    for (uint lanes = 16u; lanes > 0u; lanes /= 2u) {
+        v += __shfl_xor_sync(0xffffffffu, v, lanes);
+    }
+    return v;
+}
+#define SUBGROUP_ADD(v) cuda_subgroup_add(v)
+#endif
 
 #endif

@@ -69,4 +69,7 @@ struct f4 {
 #define UMAX(a, b) ((a) > (b) ? (a) : (b))
 #define UNROLL
 
+/* Subgroups are EMU_SUBGROUP neighbours; all items of the group take part. */
+#define SUBGROUP_ADD(v) item_.subgroup_add(v, __LINE__)
+
 #endif

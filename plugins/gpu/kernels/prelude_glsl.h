@@ -6,6 +6,14 @@
 #ifndef PRELUDE_GLSL_H
 #define PRELUDE_GLSL_H
 #extension GL_EXT_control_flow_attributes : require
+#ifdef SUBGROUPS
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define SUBGROUP_ADD(v) subgroupAdd(v)
+#endif
+#ifdef ON_CPU
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#endif
 
 layout(local_size_x = GROUP) in;
 
@@ -38,6 +46,15 @@ layout(local_size_x = GROUP) in;
 #define LOAD_F32(b, i) uintBitsToFloat(LOAD_U32(b, i))
 #define LOAD_U16(b, i) (LOAD_U32(b, (i) >> 1) >> (((i) & 1u) << 4) & 0xffffu)
 #define LOAD_U8(b, i) (LOAD_U32(b, (i) >> 2) >> (((i) & 3u) << 3) & 0xffu)
+#ifdef ON_CPU
+/* A driver for processors loads for each lane in turn: eight lanes load one float each and hand it round. */
+#define LOAD_SAME_F4S(b, ia, ib, va, vb) \
+    const float va##_lane_ = LOAD_F32(b, ((gl_SubgroupInvocationID & 4u) == 0u ? (ia) : (ib)) + (gl_SubgroupInvocationID & 3u)); \
+    const f4 va = F4(subgroupBroadcast(va##_lane_, 0u), subgroupBroadcast(va##_lane_, 1u), subgroupBroadcast(va##_lane_, 2u), \
+                     subgroupBroadcast(va##_lane_, 3u)); \
+    const f4 vb = F4(subgroupBroadcast(va##_lane_, 4u), subgroupBroadcast(va##_lane_, 5u), subgroupBroadcast(va##_lane_, 6u), \
+                     subgroupBroadcast(va##_lane_, 7u))
+#endif
 #define STORE_U32(b, i, v) b##_words_[b##_at_ + (i)] = (v)
 #define STORE_F32(b, i, v) b##_words_[b##_at_ + (i)] = floatBitsToUint(v)
 

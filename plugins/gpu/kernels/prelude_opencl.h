@@ -6,6 +6,15 @@
 #ifndef PRELUDE_OPENCL_H
 #define PRELUDE_OPENCL_H
 
+#ifdef SUBGROUPS
+#ifdef cl_khr_subgroups
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#elif defined(cl_intel_subgroups)
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#endif
+#define SUBGROUP_ADD(v) sub_group_reduce_add(v)
+#endif
+
 #define FN static inline
 #define STRUCT(name) typedef struct name name; struct name
 

@@ -6,6 +6,7 @@
 #define ITEM_COLUMNS 4u     /* of v, that an item of attention.kernel takes */
 #define MAX_SPLITS 32u
 #define GROUPS_PER_UNIT 4u  /* work-groups that keep a compute unit busy */
+#define PROCESSOR_GROUPS 16u
 
 static int is_readable(qn_format format) {
     return format == QN_FORMAT_F32 || format == QN_FORMAT_F16 || format == QN_FORMAT_BF16;
@@ -41,8 +42,9 @@ static uint32_t count_launches(const lower_question *ask) {
     return 2;
 }
 
+/* On a processor the number of its cores that are used may be another one the next time, and must not change results. */
 static uint64_t wanted_groups(const gpu_caps *caps) {
-    return (uint64_t)caps->compute_units * GROUPS_PER_UNIT;
+    return (caps->flags & GPU_CAP_ON_CPU) != 0 ? PROCESSOR_GROUPS : (uint64_t)caps->compute_units * GROUPS_PER_UNIT;
 }
 
 /* Shares of the cells, when `groups` work-groups do without: so many that fewer than twice the wanted groups come out. */

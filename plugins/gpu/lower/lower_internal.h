@@ -77,7 +77,7 @@ qn_status lower_count(const gpu_view *view, uint32_t op, uint32_t *out, qn_error
 
 typedef struct lower_format {
     qn_format format;
-    uint32_t embed, gemv, gemm, matrow1, matrow8; /* kernels */
+    uint32_t embed, gemv, gemv_subgroup, gemm, matrow1, matrow4; /* kernels */
     uint32_t run;               /* elements of a run in decode.kernel */
 } lower_format;
 

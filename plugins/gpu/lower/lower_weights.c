@@ -9,8 +9,8 @@
 
 static const lower_format formats[] = {
 #define X(NAME, run)                                                                                                              \
-    {QN_FORMAT_##NAME, GPU_KERNEL_EMBED_##NAME, GPU_KERNEL_GEMV_##NAME, GPU_KERNEL_GEMM_##NAME, GPU_KERNEL_MATROW1_##NAME,          \
-     GPU_KERNEL_MATROW8_##NAME, run},
+    {QN_FORMAT_##NAME, GPU_KERNEL_EMBED_##NAME, GPU_KERNEL_GEMV_##NAME, GPU_KERNEL_GEMV_SUBGROUP_##NAME, GPU_KERNEL_GEMM_##NAME,    \
+     GPU_KERNEL_MATROW1_##NAME, GPU_KERNEL_MATROW4_##NAME, run},
     WEIGHT_FORMATS(X)
 #undef X
 };
