@@ -1,7 +1,7 @@
 # Completion of quoin-conform for bash. The options as in `quoin-conform --help`; tests/install/check_manual.py holds the two against
 # each other.
 
-_quoin_conform_options='--device --option --profile --level --filter --seed --repro --bench --report --coverage --list --waivers --numeric --mask --workers --timeout --quick --in-process --json --quiet --verbose --help --version -q -v -h'
+_quoin_conform_options='--device --option --profile --level --filter --seed --repro --bench --compare --fail-if-slower --report --coverage --list --waivers --numeric --mask --workers --timeout --quick --in-process --json --quiet --verbose --help --version -q -v -h'
 
 # Values of an option that takes one of a few words; an empty line when it takes anything else.
 _quoin_conform_values() {

@@ -16,7 +16,8 @@ typedef struct cut {
 static uint32_t carry_buffer(cut *self, const op_model *whole, uint32_t b, bool is_last) {
     if (self->where[b] == ABSENT) {
         const qn_buffer *const old = qn_program_buffer(whole->program, b);
-        const uint32_t at = op_program_add_weight(self->m.builder, qn_program_name(whole->program, old), old->format, old->dims[0], old->dims[1]);
+        const uint32_t at = op_program_add_weight(self->m.builder, qn_program_name(whole->program, old), old->format,
+                                                  old->dims[0], old->dims[1]);
         qn_buffer *const own = &self->m.builder->buffers[at];
         const uint32_t name_at = own->name_at;
         *own = *old;
@@ -38,7 +39,8 @@ static void carry_op(cut *self, const op_model *whole, uint32_t index, bool is_l
     if (op->n_outputs == 1) {
         out = carry_buffer(self, whole, operands[op->n_inputs], is_last);
     }
-    op_program_add_op(self->m.builder, op->op, op->layer, op->n_inputs, inputs, out, qn_program_attrs(whole->program, op), op->attrs_bytes);
+    op_program_add_op(self->m.builder, op->op, op->layer, op->n_inputs, inputs, out,
+                      qn_program_attrs(whole->program, op), op->attrs_bytes);
     self->m.builder->ops[index].flags = op->flags;
 }
 
@@ -97,8 +99,8 @@ static bool is_cut_wrong(search *s, uint32_t n_ops) {
     return !is_near;
 }
 
-_Noreturn void blame_fused(cf_context *ctx, const cf_backend *on, const op_model *m, const qn_limits *limits, uint32_t flags,
-                           const op_step *const *steps, uint32_t n_steps, const char *text) {
+_Noreturn void blame_fused(cf_context *ctx, const cf_backend *on, const op_model *m, const qn_limits *limits,
+                           uint32_t flags, const op_step *const *steps, uint32_t n_steps, const char *text) {
     search s = {.ctx = ctx, .on = on, .m = m, .limits = limits, .flags = flags, .steps = steps, .n_steps = n_steps};
     uint32_t cuts[OP_PROGRAM_ROOM], n_cuts = 0, first = 0;
     for (uint32_t i = 0; i < m->program->n_ops; i++) {
@@ -118,6 +120,7 @@ _Noreturn void blame_fused(cf_context *ctx, const cf_backend *on, const op_model
     }
     const qn_op *const op = qn_program_op(m->program, cuts[first] - 1);
     const uint32_t out = qn_program_operands(m->program, op)[op->n_inputs];
-    cf_fail(ctx, "the fused program goes wrong at op %u (%s, output %s): %s; with MATERIALIZE every op keeps its bound", cuts[first] - 1,
-            qn_op_name(op->op), qn_program_name(m->program, qn_program_buffer(m->program, out)), s.text);
+    cf_fail(ctx, "the fused program goes wrong at op %u (%s, output %s): %s; with MATERIALIZE every op keeps its bound",
+            cuts[first] - 1, qn_op_name(op->op), qn_program_name(m->program, qn_program_buffer(m->program, out)),
+            s.text);
 }

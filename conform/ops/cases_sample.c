@@ -1,4 +1,5 @@
-/* cases_sample.c — the extension quoin.device-sample/1, where there is one: the greatest of a row, in order, and nothing else. */
+/* cases_sample.c — the extension quoin.device-sample/1, where there is one: the greatest of a row, in order, and
+ * nothing else. */
 #include <stdlib.h>
 
 #include <quoin/ext/device_sample.h>
@@ -26,12 +27,14 @@ static qn_status QN_CALL step_and_sample(qn_session *session, const qn_step *ste
 /* The plugin under test with a table whose step samples; UNSUPPORTED when it cannot. */
 static void open_sampler(cf_context *ctx, cf_backend *plain, cf_backend *out, qn_plugin *table) {
     cf_open(ctx, plain, 0);
-    now = (sampling){.ctx = ctx, .ext = QN_HAS(plain->verbs, get_ext) ? plain->verbs->get_ext(QN_EXT_DEVICE_SAMPLE) : NULL};
+    now = (sampling){.ctx = ctx,
+                     .ext = QN_HAS(plain->verbs, get_ext) ? plain->verbs->get_ext(QN_EXT_DEVICE_SAMPLE) : NULL};
     if (now.ext == NULL) {
         cf_close(ctx, plain);
         cf_unsupported(ctx, "the plugin has no extension %s", QN_EXT_DEVICE_SAMPLE);
     }
-    CF_CHECK(ctx, now.ext->size >= sizeof(qn_device_sample) && now.ext->max_k > 0 && now.ext->step != NULL, "the extension is not whole");
+    CF_CHECK(ctx, now.ext->size >= sizeof(qn_device_sample) && now.ext->max_k > 0 && now.ext->step != NULL,
+             "the extension is not whole");
     memset(table, 0, sizeof *table);
     memcpy(table, plain->verbs, plain->verbs->size < sizeof *table ? plain->verbs->size : sizeof *table);
     table->size = sizeof *table;
@@ -40,7 +43,7 @@ static void open_sampler(cf_context *ctx, cf_backend *plain, cf_backend *out, qn
     out->verbs = table;
 }
 
-/* --- What is right ------------------------------------------------------------------------------------------------------ */
+/* --- What is right ------------------------------------------------------------------------------------------------ */
 
 typedef struct candidate {
     float value;
@@ -55,7 +58,8 @@ static int compare_candidates(const void *left, const void *right) {
     return a->id < b->id ? -1 : 1;
 }
 
-static void judge_row(cf_context *ctx, const float *row, uint32_t n, uint32_t k, const uint32_t *ids, const float *values) {
+static void judge_row(cf_context *ctx, const float *row, uint32_t n, uint32_t k, const uint32_t *ids,
+                      const float *values) {
     candidate *all = calloc(n, sizeof *all);
     uint32_t n_finite = 0;
     CF_CHECK(ctx, all != NULL, "the suite has no memory for %u candidates", n);
@@ -68,13 +72,13 @@ static void judge_row(cf_context *ctx, const float *row, uint32_t n, uint32_t k,
     for (uint32_t i = 0; i < k; i++) {
         const uint32_t want = i < n_finite ? all[i].id : UINT32_MAX;
         CF_CHECK(ctx, ids[i] == want, "place %u of %u: column %u; it is column %u", i, k, ids[i], want);
-        CF_CHECK(ctx, i >= n_finite || values[i] == all[i].value, "place %u of %u: column %u has %g, told as %g", i, k, ids[i], (double)row[want],
-                 (double)values[i]);
+        CF_CHECK(ctx, i >= n_finite || values[i] == all[i].value, "place %u of %u: column %u has %g, told as %g", i, k,
+                 ids[i], (double)row[want], (double)values[i]);
     }
     free(all);
 }
 
-/* --- Cases -------------------------------------------------------------------------------------------------------------- */
+/* --- Cases -------------------------------------------------------------------------------------------------------- */
 
 typedef struct sample_case {
     uint32_t n, n_columns, k, rows;
@@ -86,7 +90,8 @@ static void fill_rows(cf_random *random, const sample_case *c, float *rows) {
     static const float odd[] = {NAN, INFINITY, -INFINITY};
     for (uint32_t i = 0; i < c->n * c->rows; i++) {
         const uint32_t column = i % c->n;
-        rows[i] = column >= c->n_finite ? odd[column % 3] : (float)cf_random_below(random, c->n_levels) - (float)c->n_levels / 2;
+        rows[i] = column >= c->n_finite ? odd[column % 3]
+                                        : (float)cf_random_below(random, c->n_levels) - (float)c->n_levels / 2;
     }
 }
 
@@ -97,7 +102,8 @@ static void check_sample(cf_context *ctx, const cf_backend *on, const sample_cas
     rig r;
     op_step step;
     op_model_init(&m, ctx, DATA_REAL, ((uint64_t)c->n << 32) ^ c->k);
-    const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, c->n, QN_DIM_OUTPUTS), y = op_model_rows(&m, "y", QN_ROLE_OUTPUT, c->n, QN_DIM_OUTPUTS);
+    const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, c->n, QN_DIM_OUTPUTS),
+                   y = op_model_rows(&m, "y", QN_ROLE_OUTPUT, c->n, QN_DIM_OUTPUTS);
     op_program_add_op(m.builder, QN_OP_SCALE, QN_NO_LAYER, 1, &x, y, &attrs, sizeof attrs);
     op_model_finish(&m);
     float *rows = op_model_take(&m, (uint64_t)c->n * c->rows, sizeof *rows);
@@ -105,7 +111,12 @@ static void check_sample(cf_context *ctx, const cf_backend *on, const sample_cas
     op_step_init(&step, c->rows, c->rows);
     step.inputs[x] = rows;
     const qn_limits limits = op_model_limits(&m, c->rows, c->rows, 1, 0);
-    now.want = (qn_sample){.size = sizeof now.want, .buffer = y, .k = c->k, .n_columns = c->n_columns, .ids = now.ids, .values = now.values};
+    now.want = (qn_sample){.size = sizeof now.want,
+                           .buffer = y,
+                           .k = c->k,
+                           .n_columns = c->n_columns,
+                           .ids = now.ids,
+                           .values = now.values};
     rig_open(&r, ctx, on, &m, &limits, 0);
     for (uint32_t turn = 0; turn < 2; turn++) {
         memset(now.ids, 0xee, sizeof now.ids);
@@ -116,7 +127,8 @@ static void check_sample(cf_context *ctx, const cf_backend *on, const sample_cas
         CF_CHECK(ctx, now.ids[c->rows * c->k] == 0xeeeeeeeeu, "it writes more than %u candidates", c->rows * c->k);
         for (uint64_t i = 0; i < (uint64_t)c->n * c->rows; i++) {
             const uint32_t untouched = UNTOUCHED;
-            CF_CHECK(ctx, memcmp(r.buffers[y].data + 4 * i, &untouched, 4) == 0, "element %llu of the output itself was written", (unsigned long long)i);
+            CF_CHECK(ctx, memcmp(r.buffers[y].data + 4 * i, &untouched, 4) == 0,
+                     "element %llu of the output itself was written", (unsigned long long)i);
         }
     }
     rig_close(&r);
@@ -124,10 +136,18 @@ static void check_sample(cf_context *ctx, const cf_backend *on, const sample_cas
 }
 
 static void candidates_are_the_greatest_in_order(cf_context *ctx) {
-    static const sample_case cases[] = {
-        {1, 1, 1, 1, 9, 1},          {32, 32, 1, 1, 5, 32},          {33, 33, 5, 3, 3, 33},       {300, 257, 8, 2, 1000, 300},
-        {257, 257, 1, 2, 2, 257},    {2048, 2048, 40, 1, 4000, 2048}, {2049, 2049, 40, 2, 50, 2049}, {5000, 4999, 63, 1, 100000, 5000},
-        {600, 600, 20, 1, 30, 7},    {4100, 4100, 5, 1, 9, 0},       {64, 64, 63, 2, 8, 64},      {32000, 31999, 1, 1, 1000000, 32000}};
+    static const sample_case cases[] = {{1, 1, 1, 1, 9, 1},
+                                        {32, 32, 1, 1, 5, 32},
+                                        {33, 33, 5, 3, 3, 33},
+                                        {300, 257, 8, 2, 1000, 300},
+                                        {257, 257, 1, 2, 2, 257},
+                                        {2048, 2048, 40, 1, 4000, 2048},
+                                        {2049, 2049, 40, 2, 50, 2049},
+                                        {5000, 4999, 63, 1, 100000, 5000},
+                                        {600, 600, 20, 1, 30, 7},
+                                        {4100, 4100, 5, 1, 9, 0},
+                                        {64, 64, 63, 2, 8, 64},
+                                        {32000, 31999, 1, 1, 1000000, 32000}};
     cf_backend plain, on;
     qn_plugin table;
     open_sampler(ctx, &plain, &on, &table);
@@ -150,13 +170,15 @@ static void what_cannot_be_sampled_is_refused(cf_context *ctx) {
     rig r;
     open_sampler(ctx, &plain, &on, &table);
     op_model_init(&m, ctx, DATA_REAL, 3);
-    const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, 100, QN_DIM_OUTPUTS), y = op_model_rows(&m, "y", QN_ROLE_OUTPUT, 100, QN_DIM_OUTPUTS);
+    const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, 100, QN_DIM_OUTPUTS),
+                   y = op_model_rows(&m, "y", QN_ROLE_OUTPUT, 100, QN_DIM_OUTPUTS);
     op_program_add_op(m.builder, QN_OP_SCALE, QN_NO_LAYER, 1, &x, y, &attrs, sizeof attrs);
     op_model_finish(&m);
     op_step_init(&step, 1, 1);
     step.inputs[x] = op_model_values(&m, false, 100);
     const qn_limits limits = op_model_limits(&m, 1, 1, 1, 0);
-    const qn_sample sound = {.size = sizeof sound, .buffer = y, .k = 1, .n_columns = 100, .ids = now.ids, .values = now.values};
+    const qn_sample sound = {
+        .size = sizeof sound, .buffer = y, .k = 1, .n_columns = 100, .ids = now.ids, .values = now.values};
     qn_sample broken[8];
     for (size_t i = 0; i < CF_COUNT_OF(broken); i++) {
         broken[i] = sound;

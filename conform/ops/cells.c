@@ -41,10 +41,12 @@ void cell_map_scatter(cell_map *self, uint32_t order) {
 }
 
 void cell_map_share(cell_map *self, uint32_t from, uint32_t to, uint32_t n) {
-    memcpy(self->cell + (size_t)to * self->n_positions, self->cell + (size_t)from * self->n_positions, n * sizeof *self->cell);
+    memcpy(self->cell + (size_t)to * self->n_positions, self->cell + (size_t)from * self->n_positions,
+           n * sizeof *self->cell);
 }
 
-/* Spans of positions 0..n-1 of one sequence: runs of consecutive cells, cut now and then when they need not be long. Returns how many. */
+/* Spans of positions 0..n-1 of one sequence: runs of consecutive cells, cut now and then when they need not be long.
+ * Returns how many. */
 static uint32_t describe_spans(const cell_map *self, const uint32_t *cell, uint32_t n, bool is_cut, qn_span *spans) {
     uint32_t n_spans = 0;
     for (uint32_t p = 0; p < n; p++) {
@@ -78,7 +80,8 @@ static uint32_t find_length(uint32_t sequence, uint32_t n_tokens, const int32_t 
     return n;
 }
 
-qn_placement cell_map_place(cell_map *self, uint32_t n_tokens, const int32_t *positions, const uint32_t *sequences, bool is_shuffled) {
+qn_placement cell_map_place(cell_map *self, uint32_t n_tokens, const int32_t *positions, const uint32_t *sequences,
+                            bool is_shuffled) {
     uint32_t *const cells = op_model_take(self->model, n_tokens, sizeof *cells);
     uint32_t *const span_at = op_model_take(self->model, self->n_sequences + 1, sizeof *span_at);
     uint64_t most = 0;
@@ -89,17 +92,20 @@ qn_placement cell_map_place(cell_map *self, uint32_t n_tokens, const int32_t *po
     }
     qn_span *const spans = op_model_take(self->model, most, sizeof *spans);
     for (uint32_t t = 0; t < n_tokens; t++) {
-        cells[t] = self->cell[(size_t)(sequences == NULL ? 0 : sequences[t]) * self->n_positions + (uint32_t)positions[t]];
+        cells[t] =
+            self->cell[(size_t)(sequences == NULL ? 0 : sequences[t]) * self->n_positions + (uint32_t)positions[t]];
     }
     for (uint32_t s = 0; s < self->n_sequences; s++) {
         const uint32_t n = find_length(s, n_tokens, positions, sequences);
         span_at[s] = n_spans;
-        const uint32_t n_new = describe_spans(self, self->cell + (size_t)s * self->n_positions, n, is_shuffled, spans + n_spans);
+        const uint32_t n_new = describe_spans(self, self->cell + (size_t)s * self->n_positions, n, is_shuffled,
+                                              spans + n_spans);
         if (is_shuffled) {
             shuffle_spans(self, spans + n_spans, n_new);
         }
         n_spans += n_new;
     }
     span_at[self->n_sequences] = n_spans;
-    return (qn_placement){.size = sizeof(qn_placement), .n_spans = n_spans, .cells = cells, .spans = spans, .span_at = span_at};
+    return (qn_placement){
+        .size = sizeof(qn_placement), .n_spans = n_spans, .cells = cells, .spans = spans, .span_at = span_at};
 }

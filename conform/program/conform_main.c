@@ -9,6 +9,7 @@
 #include "backends/host_services.h"
 #include "base/clock.h"
 #include "base/mapped_file.h"
+#include "program/conform_compare.h"
 #include "program/conform_report.h"
 
 static void take_time(char *out, size_t room, const char *format) {
@@ -70,7 +71,14 @@ static void run_tests(conform_run *run, conform_runner *runner) {
     }
 }
 
-static int tell_run(const conform_run *run, error_context *err) {
+/* The report alone goes to standard output when it is wanted there. */
+static uint32_t tell_differences(const conform_run *run, const conform_baseline *baseline) {
+    const conform_request *r = run->request;
+    const uint32_t n_slower = r->compare == NULL ? 0 : conform_baseline_compare(baseline, run, r->percent, r->json ? stderr : stdout);
+    return r->has_percent ? n_slower : 0;
+}
+
+static int tell_run(const conform_run *run, const conform_baseline *baseline, error_context *err) {
     const conform_request *r = run->request;
     qn_status status = r->json ? conform_print_json(run, err) : QN_OK;
     if (!r->json && r->coverage) {
@@ -82,10 +90,11 @@ static int tell_run(const conform_run *run, error_context *err) {
     if (status >= 0 && r->report != NULL) {
         status = conform_write_report(run, r->report, err);
     }
-    return status < 0 ? CONFORM_IO : run->n_broken > 0 ? CONFORM_FAILED : run->is_here ? CONFORM_PASSED : CONFORM_NOT_HERE;
+    const uint32_t n_slower = tell_differences(run, baseline);
+    return status < 0 ? CONFORM_IO : run->n_broken > 0 || n_slower > 0 ? CONFORM_FAILED : run->is_here ? CONFORM_PASSED : CONFORM_NOT_HERE;
 }
 
-static int run_plan(conform_run *run, int argc, char *const *argv, error_context *err) {
+static int run_plan(conform_run *run, const conform_baseline *baseline, int argc, char *const *argv, error_context *err) {
     conform_runner runner = {.request = run->request, .argc = argc, .argv = argv};
     const double begin = clock_seconds();
     take_time(run->begun_at, sizeof run->begun_at, "%Y-%m-%dT%H:%M:%SZ");
@@ -101,7 +110,7 @@ static int run_plan(conform_run *run, int argc, char *const *argv, error_context
     }
     run_tests(run, &runner);
     run->seconds = clock_seconds() - begin;
-    const int status = tell_run(run, err);
+    const int status = tell_run(run, baseline, err);
     for (uint32_t i = 0; i < run->plan.n; i++) {
         conform_result_free(&run->results[i]);
     }
@@ -112,19 +121,22 @@ static int run_plan(conform_run *run, int argc, char *const *argv, error_context
 
 static int run_request(const conform_request *r, int argc, char *const *argv, error_context *err) {
     static conform_run run; /* large */
+    conform_baseline baseline = {NULL, NULL};
     char today[16];
     int status = CONFORM_USAGE;
     run.request = r;
     run.is_here = true;
     take_time(today, sizeof today, "%Y-%m-%d");
-    if ((r->waivers == NULL || conform_waivers_read(r->waivers, today, &run.waivers, err) >= 0) && conform_plan_make(r, &run.plan, err) >= 0) {
+    if ((r->waivers == NULL || conform_waivers_read(r->waivers, today, &run.waivers, err) >= 0) && conform_plan_make(r, &run.plan, err) >= 0
+        && (r->compare == NULL || conform_baseline_read(r->compare, &baseline, err) >= 0)) {
         if (r->list) {
             conform_print_list(&run);
             status = CONFORM_PASSED;
         } else {
-            status = run_plan(&run, argc, argv, err);
+            status = run_plan(&run, &baseline, argc, argv, err);
         }
     }
+    conform_baseline_free(&baseline);
     conform_plan_free(&run.plan);
     conform_waivers_free(&run.waivers);
     conform_coverage_free(&run.coverage);

@@ -24,13 +24,14 @@ enum {
 };
 
 typedef struct conform_request {
-    const char *device, *profile, *levels, *filter, *repro, *report, *waivers, *numeric, *mask;
+    const char *device, *profile, *levels, *filter, *repro, *compare, *report, *waivers, *numeric, *mask;
     option_list options;
     uint64_t seed;
     uint32_t workers;
     double timeout;             /* seconds for one test */
+    double percent;             /* with compare: what counts as a difference */
     bool bench, coverage, list, json, in_process, quick, quiet, verbose, help, version;
-    bool has_levels, has_seed;
+    bool has_levels, has_seed, has_percent;
     /* worked out from these */
     char path[CONFORM_PATH_SIZE]; /* absolute; "" for the linked-in reference backend */
     const char *name;           /* as the user gave it */

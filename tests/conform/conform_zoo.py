@@ -78,7 +78,7 @@ RUNNING = {
     'moves_cells_forwards': ('2.state.state_move_copies_like_memmove_and_zeroes', 'FAIL', [], USED, []),
 }
 
-# What these compute is wrong; a backend is believed when it knows the known answer, so some of them are used.
+# What these compute is a little off; quoin believes a backend that knows the known answer.
 WRONG = {
     'rounds_to_half': ('2.matmul.matmul_keeps_its_bound_with_Q8_0', ['elements of y are wrong']),
     'cuts_its_sums': ('2.matmul.matmul_keeps_its_bound_with_F16', ['err to one side']),

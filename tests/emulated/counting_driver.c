@@ -42,7 +42,8 @@ static void leave(void) {
     atomic_fetch_sub(&counted.n_inside, 1);
 }
 
-static qn_status start(const qn_host *host, const qn_option *options, uint32_t n_options, gpu_driver_state **out, qn_error *err) {
+static qn_status start(const qn_host *host, const qn_option *options, uint32_t n_options, gpu_driver_state **out,
+                       qn_error *err) {
     (void)options;
     (void)n_options;
     *out = host->mem_alloc(host->ctx, QN_MEM_OTHER, sizeof **out, 16);
@@ -76,14 +77,22 @@ static qn_status describe(gpu_driver_state *state, uint32_t index, qn_device_inf
     return QN_OK;
 }
 
-static qn_status open_device(gpu_driver_state *state, uint32_t index, const qn_option *options, uint32_t n_options, gpu_driver_device **out,
-                             gpu_caps *caps, qn_error *err) {
+static qn_status open_device(gpu_driver_state *state, uint32_t index, const qn_option *options, uint32_t n_options,
+                             gpu_driver_device **out, gpu_caps *caps, qn_error *err) {
     (void)index;
     (void)options;
     (void)n_options;
-    *caps = (gpu_caps){.flags = counted.caps_flags, .subgroup = 1, .max_group = 256, .compute_units = 4, .max_grid = {65535, 65535, 65535},
-                       .shared_bytes = 32768, .max_memory_bytes = counted.max_memory_bytes, .max_binding_bytes = counted.max_binding_bytes,
-                       .memory_align = 64, .launch_bytes = sizeof(gpu_launch), .recording_bytes = sizeof(gpu_recording)};
+    *caps = (gpu_caps){.flags = counted.caps_flags,
+                       .subgroup = 1,
+                       .max_group = 256,
+                       .compute_units = 4,
+                       .max_grid = {65535, 65535, 65535},
+                       .shared_bytes = 32768,
+                       .max_memory_bytes = counted.max_memory_bytes,
+                       .max_binding_bytes = counted.max_binding_bytes,
+                       .memory_align = 64,
+                       .launch_bytes = sizeof(gpu_launch),
+                       .recording_bytes = sizeof(gpu_recording)};
     *out = state->host->mem_alloc(state->host->ctx, QN_MEM_OTHER, sizeof **out, 16);
     if (*out == NULL) {
         return qn_fail(err, QN_NO_HOST_MEM, "open");
@@ -105,7 +114,8 @@ static counted_memory *make_memory(uint64_t bytes) {
     return memory;
 }
 
-static qn_status memory_new(gpu_driver_device *device, uint32_t place, uint64_t bytes, gpu_memory **out, qn_error *err) {
+static qn_status memory_new(gpu_driver_device *device, uint32_t place, uint64_t bytes, gpu_memory **out,
+                            qn_error *err) {
     counted_memory *memory = make_memory(bytes);
     (void)device;
     if (memory == NULL || (memory->bytes = calloc(1, bytes)) == NULL) {
@@ -117,7 +127,8 @@ static qn_status memory_new(gpu_driver_device *device, uint32_t place, uint64_t 
     return QN_OK;
 }
 
-static qn_status memory_import(gpu_driver_device *device, const void *data, uint64_t bytes, gpu_memory **out, uint64_t *at, qn_error *err) {
+static qn_status memory_import(gpu_driver_device *device, const void *data, uint64_t bytes, gpu_memory **out,
+                               uint64_t *at, qn_error *err) {
     (void)device;
     (void)data;
     if (counted.refuses_imports) {
@@ -139,7 +150,8 @@ static void memory_free(gpu_driver_device *device, gpu_memory *freed) {
     free(memory);
 }
 
-static qn_status upload(gpu_driver_device *device, gpu_memory *to, uint64_t at, const void *data, uint64_t bytes, qn_error *err) {
+static qn_status upload(gpu_driver_device *device, gpu_memory *to, uint64_t at, const void *data, uint64_t bytes,
+                        qn_error *err) {
     (void)device;
     (void)err;
     enter();
@@ -148,7 +160,8 @@ static qn_status upload(gpu_driver_device *device, gpu_memory *to, uint64_t at, 
     return QN_OK;
 }
 
-static qn_status download(gpu_driver_device *device, gpu_memory *from, uint64_t at, void *data, uint64_t bytes, qn_error *err) {
+static qn_status download(gpu_driver_device *device, gpu_memory *from, uint64_t at, void *data, uint64_t bytes,
+                          qn_error *err) {
     (void)device;
     (void)err;
     enter();
@@ -180,7 +193,8 @@ static void recording_free(gpu_driver_device *device, gpu_recording *recording) 
     device->host->mem_free(device->host->ctx, recording);
 }
 
-static qn_status record(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n, qn_error *err) {
+static qn_status record(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n,
+                        qn_error *err) {
     (void)device;
     if (n == 0 || n > recording->room || n > COUNTED_LAUNCHES) {
         return qn_fail(err, QN_INTERNAL, "%u launches", n);
@@ -214,8 +228,23 @@ static qn_status run(gpu_driver_device *device, gpu_recording *recording, uint64
 
 static const qn_option_info options_of[] = {GPU_CORE_OPTIONS};
 
-const gpu_driver gpu_the_driver = {
-    .name = "counting", .extra = "nothing runs", .options = options_of, .n_options = 1, .start = start, .stop = stop, .count = count,
-    .describe = describe, .open = open_device, .close = close_device, .memory_new = memory_new, .memory_import = memory_import,
-    .memory_free = memory_free, .upload = upload, .download = download, .kernel_open = kernel_open, .recording_new = recording_new,
-    .recording_free = recording_free, .record = record, .run = run};
+const gpu_driver gpu_the_driver = {.name = "counting",
+                                   .extra = "nothing runs",
+                                   .options = options_of,
+                                   .n_options = 1,
+                                   .start = start,
+                                   .stop = stop,
+                                   .count = count,
+                                   .describe = describe,
+                                   .open = open_device,
+                                   .close = close_device,
+                                   .memory_new = memory_new,
+                                   .memory_import = memory_import,
+                                   .memory_free = memory_free,
+                                   .upload = upload,
+                                   .download = download,
+                                   .kernel_open = kernel_open,
+                                   .recording_new = recording_new,
+                                   .recording_free = recording_free,
+                                   .record = record,
+                                   .run = run};

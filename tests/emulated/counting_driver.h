@@ -1,5 +1,5 @@
-/* counting_driver.h — a driver that runs copies and nothing else, and remembers what it was asked for: for tests of the core of the
- * device plugins. Its memories are the host's. Threading: counts whether two calls ever meet. */
+/* counting_driver.h — a driver that runs copies and nothing else, and remembers what it was asked for: for tests of the
+ * core of the device plugins. Its memories are the host's. Threading: counts whether two calls ever meet. */
 #ifndef COUNTING_DRIVER_H
 #define COUNTING_DRIVER_H
 #include <stdatomic.h>

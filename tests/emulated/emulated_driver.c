@@ -4,7 +4,8 @@
 
 #define DEVICE_BYTES (UINT64_C(8) << 30)
 
-static qn_status start(const qn_host *host, const qn_option *options, uint32_t n_options, gpu_driver_state **out, qn_error *err) {
+static qn_status start(const qn_host *host, const qn_option *options, uint32_t n_options, gpu_driver_state **out,
+                       qn_error *err) {
     gpu_driver_state *state = host->mem_alloc(host->ctx, QN_MEM_OTHER, sizeof *state, 16);
     (void)options;
     (void)n_options;
@@ -43,7 +44,7 @@ static qn_status describe(gpu_driver_state *state, uint32_t index, qn_device_inf
     return QN_OK;
 }
 
-/* --- Devices ------------------------------------------------------------------------------------------------------------ */
+/* --- Devices ------------------------------------------------------------------------------------------------------ */
 
 static qn_status read_number(const qn_option *option, uint64_t *out, qn_error *err) {
     uint64_t value = 0;
@@ -84,12 +85,19 @@ static void close_device(gpu_driver_device *device) {
     device->host->mem_free(device->host->ctx, device);
 }
 
-static qn_status open_device(gpu_driver_state *state, uint32_t index, const qn_option *options, uint32_t n_options, gpu_driver_device **out,
-                             gpu_caps *caps, qn_error *err) {
+static qn_status open_device(gpu_driver_state *state, uint32_t index, const qn_option *options, uint32_t n_options,
+                             gpu_driver_device **out, gpu_caps *caps, qn_error *err) {
     (void)index;
-    *caps = (gpu_caps){.subgroup = 1, .max_group = 256, .compute_units = 4, .max_grid = {65535, 65535, 65535}, .shared_bytes = 32768,
-                       .max_memory_bytes = UINT64_C(1) << 30, .max_binding_bytes = UINT64_C(1) << 27, .memory_align = 256,
-                       .launch_bytes = sizeof(gpu_launch), .recording_bytes = sizeof(gpu_recording)};
+    *caps = (gpu_caps){.subgroup = 1,
+                       .max_group = 256,
+                       .compute_units = 4,
+                       .max_grid = {65535, 65535, 65535},
+                       .shared_bytes = 32768,
+                       .max_memory_bytes = UINT64_C(1) << 30,
+                       .max_binding_bytes = UINT64_C(1) << 27,
+                       .memory_align = 256,
+                       .launch_bytes = sizeof(gpu_launch),
+                       .recording_bytes = sizeof(gpu_recording)};
     const qn_status status = read_options(options, n_options, caps, err);
     if (status != QN_OK) {
         return status;
@@ -120,17 +128,46 @@ static qn_status kernel_open(gpu_driver_device *device, uint32_t kernel, qn_erro
 
 static const qn_option_info options_of[] = {
     GPU_CORE_OPTIONS,
-    {.size = sizeof(qn_option_info), .type = QN_OPTION_UINT, .applies = QN_OPTION_AT_OPEN, .key = "unified", .default_value = "0", .choices = "",
+    {.size = sizeof(qn_option_info),
+     .type = QN_OPTION_UINT,
+     .applies = QN_OPTION_AT_OPEN,
+     .key = "unified",
+     .default_value = "0",
+     .choices = "",
      .help = "1: the device reads the host's pages."},
-    {.size = sizeof(qn_option_info), .type = QN_OPTION_UINT, .applies = QN_OPTION_AT_OPEN, .key = "allocation", .default_value = "1073741824",
-     .choices = "", .help = "Bytes that one allocation may have."},
-    {.size = sizeof(qn_option_info), .type = QN_OPTION_UINT, .applies = QN_OPTION_AT_OPEN, .key = "binding", .default_value = "134217728",
-     .choices = "", .help = "Bytes that a kernel sees through one binding."},
+    {.size = sizeof(qn_option_info),
+     .type = QN_OPTION_UINT,
+     .applies = QN_OPTION_AT_OPEN,
+     .key = "allocation",
+     .default_value = "1073741824",
+     .choices = "",
+     .help = "Bytes that one allocation may have."},
+    {.size = sizeof(qn_option_info),
+     .type = QN_OPTION_UINT,
+     .applies = QN_OPTION_AT_OPEN,
+     .key = "binding",
+     .default_value = "134217728",
+     .choices = "",
+     .help = "Bytes that a kernel sees through one binding."},
 };
 
-const gpu_driver gpu_the_driver = {
-    .name = "emulated", .extra = "kernels as C++", .options = options_of, .n_options = sizeof options_of / sizeof options_of[0], .start = start,
-    .stop = stop, .count = count, .describe = describe, .open = open_device, .close = close_device, .memory_new = emulated_memory_new,
-    .memory_import = emulated_memory_import, .memory_free = emulated_memory_free, .upload = emulated_upload, .download = emulated_download,
-    .kernel_open = kernel_open, .recording_new = emulated_recording_new, .recording_free = emulated_recording_free, .record = emulated_record,
-    .run = emulated_run};
+const gpu_driver gpu_the_driver = {.name = "emulated",
+                                   .extra = "kernels as C++",
+                                   .options = options_of,
+                                   .n_options = sizeof options_of / sizeof options_of[0],
+                                   .start = start,
+                                   .stop = stop,
+                                   .count = count,
+                                   .describe = describe,
+                                   .open = open_device,
+                                   .close = close_device,
+                                   .memory_new = emulated_memory_new,
+                                   .memory_import = emulated_memory_import,
+                                   .memory_free = emulated_memory_free,
+                                   .upload = emulated_upload,
+                                   .download = emulated_download,
+                                   .kernel_open = kernel_open,
+                                   .recording_new = emulated_recording_new,
+                                   .recording_free = emulated_recording_free,
+                                   .record = emulated_record,
+                                   .run = emulated_run};

@@ -38,10 +38,12 @@ static emulated_memory *make_memory(gpu_driver_device *device, uint64_t bytes, u
     return memory;
 }
 
-qn_status emulated_memory_new(gpu_driver_device *device, uint32_t place, uint64_t bytes, gpu_memory **out, qn_error *err) {
+qn_status emulated_memory_new(gpu_driver_device *device, uint32_t place, uint64_t bytes, gpu_memory **out,
+                              qn_error *err) {
     emulated_memory *memory = bytes == 0 ? NULL : make_memory(device, bytes, place);
     if (memory == NULL) {
-        return qn_fail(err, bytes == 0 ? QN_BAD_ARG : QN_NO_HOST_MEM, "memory of %llu bytes", (unsigned long long)bytes);
+        return qn_fail(err, bytes == 0 ? QN_BAD_ARG : QN_NO_HOST_MEM, "memory of %llu bytes",
+                       (unsigned long long)bytes);
     }
     memory->page_bytes = (bytes + 4095) / 4096 * 4096;
     memory->pages = take_pages(memory->page_bytes);
@@ -57,7 +59,8 @@ qn_status emulated_memory_new(gpu_driver_device *device, uint32_t place, uint64_
     return QN_OK;
 }
 
-qn_status emulated_memory_import(gpu_driver_device *device, const void *data, uint64_t bytes, gpu_memory **out, uint64_t *at, qn_error *err) {
+qn_status emulated_memory_import(gpu_driver_device *device, const void *data, uint64_t bytes, gpu_memory **out,
+                                 uint64_t *at, qn_error *err) {
     const uintptr_t begin = (uintptr_t)data & ~(uintptr_t)4095;
     emulated_memory *memory = device->is_unified ? make_memory(device, bytes, GPU_PLACE_DEVICE) : NULL;
     if (memory == NULL) {
@@ -92,12 +95,13 @@ static bool is_inside(const gpu_memory *memory, uint64_t at, uint64_t bytes) {
     return at <= memory->bytes && bytes <= memory->bytes - at;
 }
 
-qn_status emulated_upload(gpu_driver_device *device, gpu_memory *to, uint64_t at, const void *data, uint64_t bytes, qn_error *err) {
+qn_status emulated_upload(gpu_driver_device *device, gpu_memory *to, uint64_t at, const void *data, uint64_t bytes,
+                          qn_error *err) {
     emulated_memory *memory = (emulated_memory *)to;
     (void)device;
     if (!is_inside(to, at, bytes) || memory->is_imported) {
-        return qn_fail(err, QN_BAD_ARG, "upload of %llu bytes to %llu of %llu", (unsigned long long)bytes, (unsigned long long)at,
-                       (unsigned long long)to->bytes);
+        return qn_fail(err, QN_BAD_ARG, "upload of %llu bytes to %llu of %llu", (unsigned long long)bytes,
+                       (unsigned long long)at, (unsigned long long)to->bytes);
     }
     open_pages(memory);
     memcpy(memory->pages + at, data, bytes);
@@ -105,12 +109,13 @@ qn_status emulated_upload(gpu_driver_device *device, gpu_memory *to, uint64_t at
     return QN_OK;
 }
 
-qn_status emulated_download(gpu_driver_device *device, gpu_memory *from, uint64_t at, void *data, uint64_t bytes, qn_error *err) {
+qn_status emulated_download(gpu_driver_device *device, gpu_memory *from, uint64_t at, void *data, uint64_t bytes,
+                            qn_error *err) {
     const emulated_memory *memory = (const emulated_memory *)from;
     (void)device;
     if (!is_inside(from, at, bytes)) {
-        return qn_fail(err, QN_BAD_ARG, "download of %llu bytes at %llu of %llu", (unsigned long long)bytes, (unsigned long long)at,
-                       (unsigned long long)from->bytes);
+        return qn_fail(err, QN_BAD_ARG, "download of %llu bytes at %llu of %llu", (unsigned long long)bytes,
+                       (unsigned long long)at, (unsigned long long)from->bytes);
     }
     open_pages(memory);
     memcpy(data, memory->pages + at, bytes);

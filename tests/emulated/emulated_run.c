@@ -6,7 +6,7 @@
 
 #define DELAY_NS 20000 /* between giving work and its beginning: nothing may count on it having begun */
 
-/* --- Recordings --------------------------------------------------------------------------------------------------------- */
+/* --- Recordings --------------------------------------------------------------------------------------------------- */
 
 qn_status emulated_recording_new(gpu_driver_device *device, uint32_t room, gpu_recording **out, qn_error *err) {
     const uint64_t bytes = sizeof(gpu_recording) + room * sizeof(gpu_launch);
@@ -39,7 +39,9 @@ static const char *judge_copy(const gpu_launch *launch) {
     if (launch->n_buffers != 2 || from->bytes != to->bytes) {
         return "a copy between different lengths";
     }
-    return from->memory == to->memory && from->at < to->at + to->bytes && to->at < from->at + from->bytes ? "a copy onto itself" : NULL;
+    return from->memory == to->memory && from->at < to->at + to->bytes && to->at < from->at + from->bytes
+               ? "a copy onto itself"
+               : NULL;
 }
 
 static const char *judge_kernel(const gpu_driver_device *device, const gpu_launch *launch) {
@@ -67,15 +69,18 @@ static const char *judge_launch(const gpu_driver_device *device, const gpu_launc
     return launch->kernel == GPU_COPY ? judge_copy(launch) : judge_kernel(device, launch);
 }
 
-qn_status emulated_record(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n, qn_error *err) {
+qn_status emulated_record(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n,
+                          qn_error *err) {
     recording->n = 0;
     if (n == 0 || n > recording->room || (launches[0].flags & GPU_LAUNCH_BESIDE) != 0) {
-        return qn_fail(err, QN_INTERNAL, "%u launches for a room of %u, or the first has a neighbour", n, recording->room);
+        return qn_fail(err, QN_INTERNAL, "%u launches for a room of %u, or the first has a neighbour", n,
+                       recording->room);
     }
     for (uint32_t i = 0; i < n; i++) {
         const char *fault = judge_launch(device, &launches[i]);
         if (fault != NULL) {
-            return qn_fail_op(err, launches[i].op, QN_INTERNAL, "launch %u of kernel %u: %s", i, launches[i].kernel, fault);
+            return qn_fail_op(err, launches[i].op, QN_INTERNAL, "launch %u of kernel %u: %s", i, launches[i].kernel,
+                              fault);
         }
     }
     memcpy(recording->launches, launches, n * sizeof *launches);
@@ -83,7 +88,7 @@ qn_status emulated_record(gpu_driver_device *device, gpu_recording *recording, c
     return QN_OK;
 }
 
-/* --- The worker --------------------------------------------------------------------------------------------------------- */
+/* --- The worker --------------------------------------------------------------------------------------------------- */
 
 static char *bytes_of(const gpu_binding *binding) {
     return ((const emulated_memory *)binding->memory)->pages + binding->at;
@@ -91,8 +96,11 @@ static char *bytes_of(const gpu_binding *binding) {
 
 static qn_status run_launch(const gpu_launch *launch, qn_error *err) {
     char text[400];
-    emu_launch run = {.kernel = launch->kernel, .grid = {launch->grid[0], launch->grid[1], launch->grid[2]}, .n_buffers = launch->n_buffers,
-                      .params = launch->params, .n_params = launch->n_params};
+    emu_launch run = {.kernel = launch->kernel,
+                      .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+                      .n_buffers = launch->n_buffers,
+                      .params = launch->params,
+                      .n_params = launch->n_params};
     if (launch->kernel == GPU_COPY) {
         memcpy(bytes_of(&launch->buffers[1]), bytes_of(&launch->buffers[0]), launch->buffers[0].bytes);
         return QN_OK;
@@ -109,7 +117,8 @@ static uint64_t read_clock(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Launches [first, end) have no barrier between them: they run from the last to the first, so that one that leans on another shows. */
+/* Launches [first, end) have no barrier between them: they run from the last to the first, so that one that leans on
+ * another shows. */
 static qn_status run_group(const gpu_driver_device *device, uint32_t first, uint32_t end, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = end; i > first && status == QN_OK; i--) {

@@ -1,4 +1,5 @@
-/* test_gpu_core.c — the core of the device plugins on a driver that counts: recordings, pools, plans, budgets, faults, moves. */
+/* test_gpu_core.c — the core of the device plugins on a driver that counts: recordings, pools, plans, budgets, faults,
+ * moves. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,8 +69,13 @@ static qn_status make_all(const cf_backend *b, qn_prog **prog, qn_session **sess
     qn_status status = b->verbs->compile(b->device, model.m.program, &limits, &plain, prog, fresh());
     for (uint32_t i = 0; i < model.m.program->n_buffers && status == QN_OK; i++) {
         const op_weight *from = &model.m.weights[i];
-        const qn_weight weight = {.size = sizeof weight, .buffer = i, .flags = QN_WEIGHT_BORROW, .fd = -1, .data = from->bytes,
-                                  .bytes = from->n_bytes, .first_element = from->first};
+        const qn_weight weight = {.size = sizeof weight,
+                                  .buffer = i,
+                                  .flags = QN_WEIGHT_BORROW,
+                                  .fd = -1,
+                                  .data = from->bytes,
+                                  .bytes = from->n_bytes,
+                                  .first_element = from->first};
         status = from->bytes == NULL ? QN_OK : b->verbs->bind_weights(*prog, &weight, sizeof weight, 1, fresh());
     }
     status = status == QN_OK ? b->verbs->seal(*prog, fresh()) : status;
@@ -81,7 +87,7 @@ static void free_all(const cf_backend *b, qn_prog *prog, qn_session *session) {
     b->verbs->prog_free(prog);
 }
 
-/* --- Steps -------------------------------------------------------------------------------------------------------------- */
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 /* n tokens of one sequence from position `first` on, in cells of the same numbers; outputs of all. */
 typedef struct simple_step {
@@ -104,14 +110,22 @@ static void fill_step(simple_step *s, uint32_t first, uint32_t n, uint32_t n_out
     s->span = (qn_span){.first_cell = 0, .n_cells = first + n};
     s->span_at[1] = 1;
     for (uint32_t g = 0; g < 2; g++) {
-        s->placements[g] = (qn_placement){.size = sizeof(qn_placement), .n_spans = 1, .cells = s->cells, .spans = &s->span, .span_at = s->span_at};
+        s->placements[g] = (qn_placement){
+            .size = sizeof(qn_placement), .n_spans = 1, .cells = s->cells, .spans = &s->span, .span_at = s->span_at};
     }
     s->bindings[0] = (qn_binding){model.ids, 0, s->ids, n * 4};
     s->bindings[1] = (qn_binding){model.rows, 0, s->rows, n_outputs * 4};
     s->bindings[2] = (qn_binding){model.logits, 0, s->logits, n_outputs * TEST_STACK_VOCAB * 4};
-    s->step = (qn_step){.size = sizeof s->step, .n_tokens = n, .n_outputs = n_outputs, .n_sequences = 1, .positions = s->positions,
-                        .placements = s->placements, .placement_stride = sizeof s->placements[0], .bindings = s->bindings,
-                        .binding_stride = sizeof s->bindings[0], .n_bindings = 3};
+    s->step = (qn_step){.size = sizeof s->step,
+                        .n_tokens = n,
+                        .n_outputs = n_outputs,
+                        .n_sequences = 1,
+                        .positions = s->positions,
+                        .placements = s->placements,
+                        .placement_stride = sizeof s->placements[0],
+                        .bindings = s->bindings,
+                        .binding_stride = sizeof s->bindings[0],
+                        .n_bindings = 3};
 }
 
 static qn_status try_step(const cf_backend *b, qn_session *session, uint32_t first, uint32_t n, uint32_t n_outputs) {
@@ -123,7 +137,8 @@ static qn_status try_step(const cf_backend *b, qn_session *session, uint32_t fir
 static void a_shape_is_recorded_once_and_the_least_used_gives_way(void **state) {
     static const struct {
         uint32_t n, n_outputs, n_records; /* afterwards */
-    } steps[] = {{4, 0, 1}, {1, 1, 2}, {1, 1, 2}, {1, 0, 3}, {2, 1, 4}, {4, 0, 4}, {3, 1, 5}, {4, 0, 5}, {1, 0, 5}, {1, 1, 6}, {2, 1, 7}};
+    } steps[] = {{4, 0, 1}, {1, 1, 2}, {1, 1, 2}, {1, 0, 3}, {2, 1, 4}, {4, 0, 4},
+                 {3, 1, 5}, {4, 0, 5}, {1, 0, 5}, {1, 1, 6}, {2, 1, 7}};
     cf_backend b;
     qn_prog *prog;
     qn_session *session;
@@ -169,8 +184,10 @@ static void ops_that_need_nothing_of_each_other_run_beside(void **state) {
     static const struct {
         const char *name;
         bool is_beside;
-    } rows[] = {{"q.0", false}, {"k.0", true}, {"v.0", true}, {"q_norm.0", false}, {"k_norm.0", true}, {"q_rope.0", false}, {"k_rope.0", true},
-                {"state_v.0", true}, {"attention.0", false}, {"gate.0", false}, {"up.0", true}, {"gated.0", false}, {"ffn_add.0", false}};
+    } rows[] = {{"q.0", false},         {"k.0", true},       {"v.0", true},      {"q_norm.0", false},
+                {"k_norm.0", true},     {"q_rope.0", false}, {"k_rope.0", true}, {"state_v.0", true},
+                {"attention.0", false}, {"gate.0", false},   {"up.0", true},     {"gated.0", false},
+                {"ffn_add.0", false}};
     cf_backend b;
     qn_prog *prog;
     qn_session *session;
@@ -199,7 +216,8 @@ typedef struct one_op {
 } one_op;
 
 static void make_one_op(const cf_backend *b, one_op *self, const qn_limits *limits, uint64_t weight_bytes) {
-    const qn_weight weight = {.size = sizeof weight, .flags = QN_WEIGHT_BORROW, .fd = -1, .data = self->zeros, .bytes = weight_bytes};
+    const qn_weight weight = {
+        .size = sizeof weight, .flags = QN_WEIGHT_BORROW, .fd = -1, .data = self->zeros, .bytes = weight_bytes};
     require_done(b->verbs->compile(b->device, op_program_finish(self->p), limits, &plain, &self->prog, fresh()));
     require_done(b->verbs->bind_weights(self->prog, &weight, sizeof weight, weight_bytes > 0 ? 1 : 0, fresh()));
     require_done(b->verbs->seal(self->prog, fresh()));
@@ -232,17 +250,23 @@ static void large_steps_have_places_to_stop_at(void **state) {
         const int32_t positions[T] = {0};
         float *rows = calloc(n, N * sizeof *rows);
         const qn_binding bindings[] = {{x, 0, all.zeros, (uint64_t)n * N * 4}, {y, 0, rows, (uint64_t)n * N * 4}};
-        const qn_step step = {.size = sizeof step, .n_tokens = n, .n_sequences = 1, .positions = positions, .bindings = bindings,
-                              .binding_stride = sizeof bindings[0], .n_bindings = 2};
+        const qn_step step = {.size = sizeof step,
+                              .n_tokens = n,
+                              .n_sequences = 1,
+                              .positions = positions,
+                              .bindings = bindings,
+                              .binding_stride = sizeof bindings[0],
+                              .n_bindings = 2};
         require_done(b.verbs->step(all.session, &step, fresh()));
-        assert_int_equal((counted.launches[counted.n_launches - 2].flags & GPU_LAUNCH_CUT) != 0, n > 1); /* behind it: the copy */
+        assert_int_equal((counted.launches[counted.n_launches - 2].flags & GPU_LAUNCH_CUT) != 0,
+                         n > 1); /* behind it: the copy */
         free(rows);
     }
     free_one_op(&b, &all);
     close_backend(&b);
 }
 
-/* --- Memory ------------------------------------------------------------------------------------------------------------- */
+/* --- Memory ------------------------------------------------------------------------------------------------------- */
 
 static void check_plan(uint32_t caps_flags) {
     const qn_limits limits = limits_of();
@@ -262,7 +286,8 @@ static void check_plan(uint32_t caps_flags) {
         const uint64_t taken = cf_host_bytes(b.host, kind) - (kind == QN_MEM_OTHER ? other : 0);
         const uint64_t planned = plan.host_bytes[kind] + plan.device_bytes[kind];
         if (taken > planned || planned - taken > planned / 100 + 256) {
-            fail_msg("kind %u: %llu bytes taken, %llu planned", kind, (unsigned long long)taken, (unsigned long long)planned);
+            fail_msg("kind %u: %llu bytes taken, %llu planned", kind, (unsigned long long)taken,
+                     (unsigned long long)planned);
         }
     }
     assert_int_equal(plan.borrowed_bytes > 0, caps_flags == GPU_CAP_UNIFIED);
@@ -356,7 +381,7 @@ static void what_is_larger_than_a_memory_is_refused_by_name(void **state) {
     close_backend(&b);
 }
 
-/* --- Faults ------------------------------------------------------------------------------------------------------------- */
+/* --- Faults ------------------------------------------------------------------------------------------------------- */
 
 static const qn_test_fault *faults_of(const cf_backend *b) {
     const qn_test_fault *faults = b->verbs->get_ext(QN_EXT_TEST_FAULT);
@@ -446,7 +471,8 @@ static void after_a_loss_only_destroying_goes_on(void **state) {
     assert_int_equal(b.verbs->bind_weights(prog, NULL, 0, 0, fresh()), QN_DEVICE_LOST);
     assert_int_equal(b.verbs->compile(b.device, model.m.program, &limits, &plain, &other, fresh()), QN_DEVICE_LOST);
     assert_int_equal(b.verbs->plan(b.device, model.m.program, &limits, &plain, &plan, fresh()), QN_DEVICE_LOST);
-    assert_int_equal(b.verbs->check(b.device, model.m.program, &plain, verdicts, sizeof verdicts[0], fresh()), QN_DEVICE_LOST);
+    assert_int_equal(b.verbs->check(b.device, model.m.program, &plain, verdicts, sizeof verdicts[0], fresh()),
+                     QN_DEVICE_LOST);
     assert_true(error.text[0] != '\0');
     free_all(&b, prog, session);
     close_backend(&b);
@@ -473,7 +499,7 @@ static void a_loss_at_any_time_is_told_and_leaves_nothing(void **state) {
     assert_true(n > 30); /* weights, and more */
 }
 
-/* --- Moves, times, threads ---------------------------------------------------------------------------------------------- */
+/* --- Moves, times, threads ---------------------------------------------------------------------------------------- */
 
 /* A state of 1024 rows of 256 bytes, four times what goes through scratch at once. */
 static void long_moves_go_in_pieces(void **state) {
@@ -500,7 +526,8 @@ static void long_moves_go_in_pieces(void **state) {
         }
     }
     for (size_t m = 0; m < sizeof moves / sizeof moves[0]; m++) {
-        const qn_state_move move = {.size = sizeof move, .kind = QN_MOVE_COPY, .from = moves[m][0], .to = moves[m][1], .n_cells = moves[m][2]};
+        const qn_state_move move = {
+            .size = sizeof move, .kind = QN_MOVE_COPY, .from = moves[m][0], .to = moves[m][1], .n_cells = moves[m][2]};
         require_done(b.verbs->state_move(all.session, &move, sizeof move, 1, fresh()));
         memmove(want + moves[m][1], want + moves[m][0], moves[m][2] * sizeof want[0]);
         for (uint32_t c = 0; c < ROWS * COLUMNS; c++) {

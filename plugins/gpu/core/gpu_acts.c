@@ -1,6 +1,6 @@
-/* gpu_acts.c — places for act buffers in one arena, by liveness, as qn_plan_acts has them but for one thing: the place of a buffer that
- * nobody reads any more stays free for a few ops. Otherwise the second of two ops that need nothing of each other would often write
- * where the first reads, and a barrier would have to stand between them. */
+/* gpu_acts.c — places for act buffers in one arena, by liveness, as qn_plan_acts has them but for one thing: the place
+ * of a buffer that nobody reads any more stays free for a few ops. Otherwise the second of two ops that need nothing of
+ * each other would often write where the first reads, and a barrier would have to stand between them. */
 #include "gpu_core.h"
 
 #define REST_OPS 4u
@@ -46,8 +46,8 @@ static void find_last_ops(const qn_program *program, qn_act_slot *slots) {
     }
 }
 
-qn_status gpu_acts_plan(const qn_program *program, const qn_limits *limits, uint32_t flags, qn_act_slot *slots, uint64_t *out_bytes,
-                        qn_error *err) {
+qn_status gpu_acts_plan(const qn_program *program, const qn_limits *limits, uint32_t flags, qn_act_slot *slots,
+                        uint64_t *out_bytes, qn_error *err) {
     arena a = {slots, GPU_NONE, 0};
     /* Sizes, and what cannot be counted, are the glue's. */
     const qn_status status = qn_plan_acts(program, limits, flags, slots, out_bytes, err);

@@ -11,7 +11,8 @@
 #define LEAST_VISIBLE 256u
 
 uint64_t gpu_block_buffer_bytes(const qn_buffer *buffer, uint32_t n_tokens, uint32_t n_outputs) {
-    return qn_buffer_rows(buffer, n_tokens, n_outputs, 0) * qn_format_bytes(buffer->format, qn_buffer_dim(buffer, 0, n_tokens, n_outputs, 0));
+    return qn_buffer_rows(buffer, n_tokens, n_outputs, 0)
+           * qn_format_bytes(buffer->format, qn_buffer_dim(buffer, 0, n_tokens, n_outputs, 0));
 }
 
 static uint64_t append(gpu_block *block, uint64_t bytes) {
@@ -50,7 +51,7 @@ uint64_t gpu_block_input(const qn_prog *prog, const gpu_shape *shape, const gpu_
     return at;
 }
 
-/* --- Shapes ------------------------------------------------------------------------------------------------------------- */
+/* --- Shapes ------------------------------------------------------------------------------------------------------- */
 
 /* The smallest of least, 2 least, 4 least, … that holds n; most when that is less. */
 static uint32_t find_bucket(uint64_t n, uint32_t least, uint64_t most) {
@@ -67,7 +68,8 @@ static uint64_t most_spans(const qn_prog *prog, uint32_t group) {
     return (uint64_t)prog->limits.max_sequences * prog->limits.cells[group];
 }
 
-static qn_status measure_group(const qn_prog *prog, const qn_step *step, uint32_t group, gpu_shape *out, qn_error *err) {
+static qn_status measure_group(const qn_prog *prog, const qn_step *step, uint32_t group, gpu_shape *out,
+                               qn_error *err) {
     const qn_placement *placement = qn_step_placement(step, group);
     const uint32_t capacity = prog->limits.cells[group];
     uint64_t n_spans = 0, visible = 0;
@@ -78,8 +80,9 @@ static qn_status measure_group(const qn_prog *prog, const qn_step *step, uint32_
             n_spans += placement->spans[i].n_cells > 0;
         }
         if (cells > capacity) {
-            return qn_fail(err, QN_BAD_ARG, "step: cell group %u: the spans of sequence %u have %llu cells together; there are %u", group, s,
-                           (unsigned long long)cells, capacity);
+            return qn_fail(err, QN_BAD_ARG,
+                           "step: cell group %u: the spans of sequence %u have %llu cells together; there are %u",
+                           group, s, (unsigned long long)cells, capacity);
         }
         visible = cells > visible ? cells : visible;
     }
@@ -105,7 +108,7 @@ void gpu_block_largest(const qn_prog *prog, gpu_shape *out) {
     }
 }
 
-/* --- Writing ------------------------------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static void write_group(const qn_step *step, uint32_t group, const gpu_block *block, char *to) {
     const qn_placement *placement = qn_step_placement(step, group);

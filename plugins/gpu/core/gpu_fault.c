@@ -5,10 +5,11 @@ qn_status gpu_fault_pass(qn_device *device, uint32_t kind, qn_error *err) {
     static const struct {
         qn_status status;
         const char *text;
-    } faults[GPU_FAULT_KINDS] = {[QN_FAULT_ALLOC] = {QN_NO_DEVICE_MEM, "device memory: this allocation was made to fail"},
-                                 [QN_FAULT_COMPILE] = {QN_INTERNAL, "compile: this kernel was made to fail"},
-                                 [QN_FAULT_STEP] = {QN_INTERNAL, "step: this one was made to fail"},
-                                 [QN_FAULT_LOSE] = {QN_DEVICE_LOST, "the device was made to be lost"}};
+    } faults[GPU_FAULT_KINDS] = {
+        [QN_FAULT_ALLOC] = {QN_NO_DEVICE_MEM, "device memory: this allocation was made to fail"},
+        [QN_FAULT_COMPILE] = {QN_INTERNAL, "compile: this kernel was made to fail"},
+        [QN_FAULT_STEP] = {QN_INTERNAL, "step: this one was made to fail"},
+        [QN_FAULT_LOSE] = {QN_DEVICE_LOST, "the device was made to be lost"}};
     if (++device->events[kind] != device->fails_at[kind]) {
         return QN_OK;
     }

@@ -17,7 +17,7 @@ typedef struct maker {
     uint64_t work;                /* multiply-adds since the last cut */
 } maker;
 
-/* --- Views -------------------------------------------------------------------------------------------------------------- */
+/* --- Views -------------------------------------------------------------------------------------------------------- */
 
 static gpu_binding part(gpu_binding whole, uint64_t at, uint64_t bytes) {
     return (gpu_binding){whole.memory, whole.at + at, bytes < 4 ? 4 : gpu_round_up(bytes, 4)};
@@ -27,7 +27,8 @@ static gpu_view view_of(const maker *m, uint32_t b) {
     const qn_prog *prog = m->session->prog;
     const qn_buffer *buffer = qn_program_buffer(prog->program, b);
     const uint64_t cells = buffer->role == QN_ROLE_STATE ? prog->limits.cells[buffer->group] : 0;
-    gpu_view view = {.buffer = buffer, .n_columns = qn_buffer_dim(buffer, 0, m->shape->n_tokens, m->shape->n_outputs, cells),
+    gpu_view view = {.buffer = buffer,
+                     .n_columns = qn_buffer_dim(buffer, 0, m->shape->n_tokens, m->shape->n_outputs, cells),
                      .n_rows = qn_buffer_rows(buffer, m->shape->n_tokens, m->shape->n_outputs, cells)};
     view.row_bytes = buffer->format == QN_FORMAT_TERNARY ? 0 : qn_format_bytes(buffer->format, view.n_columns);
     const uint64_t bytes = view.n_rows * view.row_bytes;
@@ -41,7 +42,9 @@ static gpu_view view_of(const maker *m, uint32_t b) {
         view.row_bytes = gpu_state_row_bytes(buffer->format, view.n_columns);
         break;
     case QN_ROLE_INPUT: view.at = part(m->numbers, gpu_block_input(prog, m->shape, &m->block, b), bytes); break;
-    case QN_ROLE_OUTPUT: view.at = part(gpu_session_region(m->session, GPU_REGION_OUTPUTS), prog->output_at[b], bytes); break;
+    case QN_ROLE_OUTPUT:
+        view.at = part(gpu_session_region(m->session, GPU_REGION_OUTPUTS), prog->output_at[b], bytes);
+        break;
     default: view.at = part(gpu_session_region(m->session, GPU_REGION_ACTS), prog->acts[b].offset, bytes); break;
     }
     return view;
@@ -66,7 +69,7 @@ static const gpu_view *written_of(const gpu_call *call) {
     return call->op->n_outputs > 0 ? &call->out : &call->in[1];
 }
 
-/* --- Ops without a barrier between them --------------------------------------------------------------------------------- */
+/* --- Ops without a barrier between them --------------------------------------------------------------------------- */
 
 static bool do_overlap(const gpu_binding *a, const gpu_binding *b) {
     return a->memory == b->memory && a->at < b->at + b->bytes && b->at < a->at + a->bytes;
@@ -116,7 +119,7 @@ static void join_group(maker *m, const gpu_call *call, uint32_t first) {
     }
 }
 
-/* --- Ops ---------------------------------------------------------------------------------------------------------------- */
+/* --- Ops ---------------------------------------------------------------------------------------------------------- */
 
 static uint64_t work_of(const gpu_call *call) {
     return call->op->op == QN_OP_MATMUL ? call->in[0].n_rows * call->in[0].n_columns * call->out.n_rows
@@ -152,7 +155,7 @@ void gpu_list_copy(gpu_lowering *to, gpu_binding from, gpu_binding dest) {
     launch->buffers[1] = dest;
 }
 
-/* --- Results ------------------------------------------------------------------------------------------------------------ */
+/* --- Results ------------------------------------------------------------------------------------------------------ */
 
 static gpu_binding readback(const maker *m, uint64_t at, uint64_t bytes) {
     return (gpu_binding){m->session->readback.memory, at, bytes};
@@ -195,20 +198,28 @@ static qn_status lower_results(maker *m, qn_error *err) {
     return m->shape->top_k > 0 && m->shape->n_outputs > 0 ? lower_top(m, err) : QN_OK;
 }
 
-/* --- The list ----------------------------------------------------------------------------------------------------------- */
+/* --- The list ----------------------------------------------------------------------------------------------------- */
 
 gpu_lowering gpu_list_begin(const qn_session *session) {
     const qn_prog *prog = session->prog;
-    return (gpu_lowering){.caps = &prog->device->caps, .program = prog->program, .limits = &prog->limits, .flags = prog->flags,
-                          .numeric = prog->numeric, .scratch = gpu_session_region(session, GPU_REGION_SCRATCH), .zero = prog->zero,
-                          .tables = prog->tables, .launches = prog->launches, .room = prog->room};
+    return (gpu_lowering){.caps = &prog->device->caps,
+                          .program = prog->program,
+                          .limits = &prog->limits,
+                          .flags = prog->flags,
+                          .numeric = prog->numeric,
+                          .scratch = gpu_session_region(session, GPU_REGION_SCRATCH),
+                          .zero = prog->zero,
+                          .tables = prog->tables,
+                          .launches = prog->launches,
+                          .room = prog->room};
 }
 
 /* Where kernels find the numbers of the step. */
 static gpu_step_block step_block(const maker *m) {
     const qn_prog *prog = m->session->prog;
     const uint64_t row = (uint64_t)m->shape->n_tokens * 4;
-    gpu_step_block block = {.positions = part(m->numbers, m->block.positions, row), .sequences = part(m->numbers, m->block.sequences, row)};
+    gpu_step_block block = {.positions = part(m->numbers, m->block.positions, row),
+                            .sequences = part(m->numbers, m->block.sequences, row)};
     for (uint32_t g = 0; g < prog->program->n_groups; g++) {
         block.cells[g] = part(m->numbers, m->block.cells[g], row);
         block.spans[g] = part(m->numbers, m->block.spans[g], (uint64_t)m->shape->spans[g] * sizeof(qn_span));
@@ -220,8 +231,12 @@ static gpu_step_block step_block(const maker *m) {
 
 qn_status gpu_list_make(const qn_session *session, const gpu_shape *shape, uint32_t *out_n, qn_error *err) {
     const qn_prog *prog = session->prog;
-    const gpu_binding own = gpu_session_region(session, GPU_REGION_BLOCK), upload = {session->upload.memory, 0, prog->block_bytes};
-    maker m = {.session = session, .shape = shape, .numbers = own.memory != NULL ? own : upload, .to = gpu_list_begin(session)};
+    const gpu_binding own = gpu_session_region(session, GPU_REGION_BLOCK),
+                      upload = {session->upload.memory, 0, prog->block_bytes};
+    maker m = {.session = session,
+               .shape = shape,
+               .numbers = own.memory != NULL ? own : upload,
+               .to = gpu_list_begin(session)};
     gpu_block_lay_out(prog, shape, &m.block);
     const gpu_step_block block = step_block(&m);
     m.to.block = &block;

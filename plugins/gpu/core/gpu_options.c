@@ -13,12 +13,14 @@ static const qn_option_info *find_option(const char *key, uint32_t stage) {
 
 qn_status gpu_options_check(const qn_option *options, uint32_t n_options, uint32_t stage, qn_error *err) {
     if (n_options > 0 && (options == NULL || n_options > GPU_MOST_OPTIONS)) {
-        return qn_fail(err, QN_BAD_ARG, "%u options at %p; there may be %u", n_options, (const void *)options, GPU_MOST_OPTIONS);
+        return qn_fail(err, QN_BAD_ARG, "%u options at %p; there may be %u", n_options, (const void *)options,
+                       GPU_MOST_OPTIONS);
     }
     for (uint32_t i = 0; i < n_options; i++) {
         const char *key = options[i].key == NULL ? "" : options[i].key;
         if (find_option(key, stage) == NULL) {
-            return qn_fail(err, QN_UNSUPPORTED, "option '%s' is unknown here: the %s backend has none of this name at this stage", key,
+            return qn_fail(err, QN_UNSUPPORTED,
+                           "option '%s' is unknown here: the %s backend has none of this name at this stage", key,
                            gpu_the_driver.name);
         }
         if (options[i].value == NULL) {
@@ -41,8 +43,8 @@ static qn_status read_bytes(const char *text, uint64_t *out, qn_error *err) {
     return QN_OK;
 }
 
-qn_status gpu_options_split(const qn_option *options, uint32_t n_options, uint64_t *out_budget, qn_option *own, uint32_t *out_own,
-                            qn_error *err) {
+qn_status gpu_options_split(const qn_option *options, uint32_t n_options, uint64_t *out_budget, qn_option *own,
+                            uint32_t *out_own, qn_error *err) {
     qn_status status = QN_OK;
     *out_own = 0;
     *out_budget = UINT64_MAX;

@@ -1,7 +1,7 @@
 /* gpu_plugin.c — query, start, devices, open: the plugin and its device, the same for every driver. */
 #include "gpu_core.h"
 
-/* --- Locks and host memory ---------------------------------------------------------------------------------------------- */
+/* --- Locks and host memory ---------------------------------------------------------------------------------------- */
 
 qn_status gpu_enter(qn_device *device, qn_error *err) {
     pthread_mutex_lock(&device->lock);
@@ -27,9 +27,10 @@ void gpu_host_give(const qn_device *device, void *memory) {
     gpu_host(device)->mem_free(gpu_host(device)->ctx, memory);
 }
 
-/* --- The plugin --------------------------------------------------------------------------------------------------------- */
+/* --- The plugin --------------------------------------------------------------------------------------------------- */
 
-static qn_status QN_CALL start(const qn_host *host, const qn_option *options, uint32_t n_options, qn_plugin_state **out, qn_error *err) {
+static qn_status QN_CALL start(const qn_host *host, const qn_option *options, uint32_t n_options, qn_plugin_state **out,
+                               qn_error *err) {
     qn_host own;
     qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_host, host);
     if (status != QN_OK || out == NULL) {
@@ -67,18 +68,19 @@ static void QN_CALL stop(qn_plugin_state *plugin) {
     host.mem_free(host.ctx, plugin);
 }
 
-static qn_status write_info(const qn_plugin_state *plugin, uint32_t index, qn_device_info *to, uint64_t stride, qn_error *err) {
+static qn_status write_info(const qn_plugin_state *plugin, uint32_t index, qn_device_info *to, uint64_t stride,
+                            qn_error *err) {
     qn_device_info info = {.size = sizeof info};
     if (to->size < QN_LEAST_qn_device_info || to->size > stride) {
-        return qn_fail(err, QN_BAD_ARG, "devices: an info of %u bytes, %llu apart; %u are needed", to->size, (unsigned long long)stride,
-                       QN_LEAST_qn_device_info);
+        return qn_fail(err, QN_BAD_ARG, "devices: an info of %u bytes, %llu apart; %u are needed", to->size,
+                       (unsigned long long)stride, QN_LEAST_qn_device_info);
     }
     const qn_status status = gpu_the_driver.describe(plugin->driver, index, &info, err);
     return status == QN_OK ? qn_copy_out(to, QN_LEAST_qn_device_info, &info, sizeof info) : status;
 }
 
-static qn_status QN_CALL list_devices(qn_plugin_state *plugin, qn_device_info *infos, uint64_t stride, uint32_t room, uint32_t *count,
-                                      qn_error *err) {
+static qn_status QN_CALL list_devices(qn_plugin_state *plugin, qn_device_info *infos, uint64_t stride, uint32_t room,
+                                      uint32_t *count, qn_error *err) {
     if (plugin == NULL || count == NULL || (room > 0 && infos == NULL)) {
         return qn_fail(err, QN_BAD_ARG, "devices: no plugin, no place for the count, or no place for %u infos", room);
     }
@@ -93,9 +95,10 @@ static qn_status QN_CALL list_devices(qn_plugin_state *plugin, qn_device_info *i
     return status;
 }
 
-/* --- Devices ------------------------------------------------------------------------------------------------------------ */
+/* --- Devices ------------------------------------------------------------------------------------------------------ */
 
-static qn_status find_device(const qn_plugin_state *plugin, const char *id, uint32_t *out_index, qn_device_info *out_info, qn_error *err) {
+static qn_status find_device(const qn_plugin_state *plugin, const char *id, uint32_t *out_index,
+                             qn_device_info *out_info, qn_error *err) {
     uint32_t n = 0;
     qn_status status = gpu_the_driver.count(plugin->driver, &n, err);
     for (uint32_t i = 0; i < n && status == QN_OK; i++) {
@@ -106,17 +109,20 @@ static qn_status find_device(const qn_plugin_state *plugin, const char *id, uint
             return QN_OK;
         }
     }
-    return status == QN_OK ? qn_fail(err, QN_UNAVAILABLE, "open: the %s backend has no device '%s' among its %u", gpu_the_driver.name, id, n)
+    return status == QN_OK ? qn_fail(err, QN_UNAVAILABLE, "open: the %s backend has no device '%s' among its %u",
+                                     gpu_the_driver.name, id, n)
                            : status;
 }
 
 /* What lowering relies on; a driver that leaves one of them out is found here and not by a division by zero. */
 static bool are_caps_sound(const gpu_caps *c) {
-    return c->subgroup > 0 && c->max_group >= 128 && c->compute_units > 0 && c->max_grid[0] > 0 && c->max_grid[1] > 0 && c->max_grid[2] > 0
-           && c->shared_bytes >= 16384 && c->max_memory_bytes > 0 && c->max_binding_bytes > 0 && c->memory_align > 0 && c->launch_bytes > 0;
+    return c->subgroup > 0 && c->max_group >= 128 && c->compute_units > 0 && c->max_grid[0] > 0 && c->max_grid[1] > 0
+           && c->max_grid[2] > 0 && c->shared_bytes >= 16384 && c->max_memory_bytes > 0 && c->max_binding_bytes > 0
+           && c->memory_align > 0 && c->launch_bytes > 0;
 }
 
-static qn_status open_driver(qn_device *device, uint32_t index, const qn_option *options, uint32_t n_options, qn_error *err) {
+static qn_status open_driver(qn_device *device, uint32_t index, const qn_option *options, uint32_t n_options,
+                             qn_error *err) {
     qn_option own[GPU_MOST_OPTIONS];
     uint32_t n_own = 0;
     qn_status status = gpu_options_split(options, n_options, &device->budget, own, &n_own, err);
@@ -125,13 +131,14 @@ static qn_status open_driver(qn_device *device, uint32_t index, const qn_option 
     }
     if (status == QN_OK && !are_caps_sound(&device->caps)) {
         gpu_the_driver.close(device->driver);
-        status = qn_fail(err, QN_INTERNAL, "open: the %s driver does not say what the device can do", gpu_the_driver.name);
+        status =
+            qn_fail(err, QN_INTERNAL, "open: the %s driver does not say what the device can do", gpu_the_driver.name);
     }
     return status;
 }
 
-static qn_status QN_CALL open_device(qn_plugin_state *plugin, const char *device_id, const qn_option *options, uint32_t n_options,
-                                     qn_device **out, qn_error *err) {
+static qn_status QN_CALL open_device(qn_plugin_state *plugin, const char *device_id, const qn_option *options,
+                                     uint32_t n_options, qn_device **out, qn_error *err) {
     uint32_t index = 0;
     qn_device_info info;
     if (plugin == NULL || device_id == NULL || out == NULL) {
@@ -195,21 +202,43 @@ const void *QN_CALL gpu_get_ext(const char *id) {
     return strcmp(id, QN_EXT_TEST_FAULT) == 0 ? &gpu_fault_ext : NULL;
 }
 
-/* --- Entry -------------------------------------------------------------------------------------------------------------- */
+/* --- Entry -------------------------------------------------------------------------------------------------------- */
 
-static const qn_plugin verbs = {
-    .size = sizeof verbs, .start = start, .stop = stop, .devices = list_devices, .open = open_device, .close = close_device,
-    .check = gpu_check, .plan = gpu_plan, .compile = gpu_compile, .prog_free = gpu_prog_free, .bind_weights = gpu_bind_weights,
-    .seal = gpu_seal, .session_new = gpu_session_new, .session_free = gpu_session_free, .step = gpu_step,
-    .state_move = gpu_state_move, .tap = gpu_tap, .trim = trim, .describe = gpu_describe, .get_ext = gpu_get_ext};
+static const qn_plugin verbs = {.size = sizeof verbs,
+                                .start = start,
+                                .stop = stop,
+                                .devices = list_devices,
+                                .open = open_device,
+                                .close = close_device,
+                                .check = gpu_check,
+                                .plan = gpu_plan,
+                                .compile = gpu_compile,
+                                .prog_free = gpu_prog_free,
+                                .bind_weights = gpu_bind_weights,
+                                .seal = gpu_seal,
+                                .session_new = gpu_session_new,
+                                .session_free = gpu_session_free,
+                                .step = gpu_step,
+                                .state_move = gpu_state_move,
+                                .tap = gpu_tap,
+                                .trim = trim,
+                                .describe = gpu_describe,
+                                .get_ext = gpu_get_ext};
 
 QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out);
 
 QN_EXPORT qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out) {
     qn_query_in own;
     const qn_status status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_query_in, in);
-    const qn_query_out answer = {.size = sizeof answer, .minor = QN_ABI_MINOR, .name = gpu_the_driver.name, .version = QUOIN_VERSION,
-                                 .build_id = QUOIN_VERSION, .licence = "Apache-2.0", .plugin = &verbs, .options = gpu_the_driver.options,
-                                 .n_options = gpu_the_driver.n_options, .option_stride = sizeof(qn_option_info)};
+    const qn_query_out answer = {.size = sizeof answer,
+                                 .minor = QN_ABI_MINOR,
+                                 .name = gpu_the_driver.name,
+                                 .version = QUOIN_VERSION,
+                                 .build_id = QUOIN_VERSION,
+                                 .licence = "Apache-2.0",
+                                 .plugin = &verbs,
+                                 .options = gpu_the_driver.options,
+                                 .n_options = gpu_the_driver.n_options,
+                                 .option_stride = sizeof(qn_option_info)};
     return status == QN_OK ? qn_copy_out(out, QN_LEAST_qn_query_out, &answer, sizeof answer) : status;
 }

@@ -3,7 +3,7 @@
 
 #define MOST_KERNELS 64u /* that one op may be lowered to */
 
-/* --- Arguments ---------------------------------------------------------------------------------------------------------- */
+/* --- Arguments ---------------------------------------------------------------------------------------------------- */
 
 /* The fastest class that is offered and allowed. */
 static uint32_t choose_numeric(uint32_t offered, uint32_t allowed) {
@@ -17,7 +17,8 @@ static uint32_t choose_numeric(uint32_t offered, uint32_t allowed) {
 }
 
 /* Copies and checks the compile options; options->numeric becomes the class that is taken. */
-static qn_status read_options(const qn_device *device, const qn_compile_options *theirs, qn_compile_options *own, qn_error *err) {
+static qn_status read_options(const qn_device *device, const qn_compile_options *theirs, qn_compile_options *own,
+                              qn_error *err) {
     qn_status status = qn_copy_in(own, sizeof *own, QN_LEAST_qn_compile_options, theirs);
     if (status != QN_OK) {
         return qn_fail(err, status, "compile options: absent, too short, or with a member that is not known here");
@@ -27,7 +28,8 @@ static qn_status read_options(const qn_device *device, const qn_compile_options 
     }
     const uint32_t numeric = choose_numeric(device->numeric, own->numeric);
     if (numeric == 0) {
-        return qn_fail(err, QN_UNSUPPORTED, "numeric classes 0x%x are allowed, the device offers 0x%x", own->numeric, device->numeric);
+        return qn_fail(err, QN_UNSUPPORTED, "numeric classes 0x%x are allowed, the device offers 0x%x", own->numeric,
+                       device->numeric);
     }
     own->numeric = numeric;
     return gpu_options_check(own->options, own->n_options, QN_OPTION_AT_COMPILE, err);
@@ -42,10 +44,10 @@ static qn_status read_arguments(const qn_device *device, const qn_program *progr
     return status == QN_OK ? read_options(device, options, own, err) : status;
 }
 
-/* --- Check -------------------------------------------------------------------------------------------------------------- */
+/* --- Check -------------------------------------------------------------------------------------------------------- */
 
-qn_status QN_CALL gpu_check(qn_device *device, const qn_program *program, const qn_compile_options *options, qn_verdict *verdicts,
-                            uint64_t stride, qn_error *err) {
+qn_status QN_CALL gpu_check(qn_device *device, const qn_program *program, const qn_compile_options *options,
+                            qn_verdict *verdicts, uint64_t stride, qn_error *err) {
     qn_compile_options own;
     qn_status status = read_arguments(device, program, options, &own, err);
     if (status == QN_OK && (verdicts == NULL || stride < QN_LEAST_qn_verdict || stride % 8 != 0)) {
@@ -60,7 +62,8 @@ qn_status QN_CALL gpu_check(qn_device *device, const qn_program *program, const 
     for (uint32_t i = 0; i < program->n_ops; i++) {
         qn_verdict *verdict = (qn_verdict *)(void *)((char *)verdicts + i * stride);
         verdict->text[0] = '\0';
-        verdict->verdict = gpu_can_lower(&device->caps, program, i, own.numeric, verdict->text) ? QN_VERDICT_YES : QN_VERDICT_NO;
+        verdict->verdict =
+            gpu_can_lower(&device->caps, program, i, own.numeric, verdict->text) ? QN_VERDICT_YES : QN_VERDICT_NO;
     }
     return gpu_leave(device, QN_OK);
 }
@@ -70,13 +73,14 @@ static qn_status check_ops(const qn_device *device, const qn_program *program, u
     for (uint32_t i = 0; i < program->n_ops; i++) {
         char text[184] = "";
         if (!gpu_can_lower(&device->caps, program, i, numeric, text)) {
-            return qn_fail_op(err, i, QN_UNSUPPORTED, "op %u (%s): %s", i, qn_op_name(qn_program_op(program, i)->op), text);
+            return qn_fail_op(err, i, QN_UNSUPPORTED, "op %u (%s): %s", i, qn_op_name(qn_program_op(program, i)->op),
+                              text);
         }
     }
     return QN_OK;
 }
 
-/* --- Making ------------------------------------------------------------------------------------------------------------- */
+/* --- Making ------------------------------------------------------------------------------------------------------- */
 
 static qn_status take_tables(qn_prog *prog, const qn_program *program, qn_error *err) {
     const qn_device *device = prog->device;
@@ -91,10 +95,11 @@ static qn_status take_tables(qn_prog *prog, const qn_program *program, qn_error 
     prog->session_pools = (gpu_pools){0, GPU_REGIONS, prog->session_bytes};
     prog->output_at = gpu_host_take(device, QN_MEM_CODE, n * sizeof *prog->output_at);
     prog->tables = gpu_host_take(device, QN_MEM_CODE, program->n_ops * sizeof *prog->tables);
-    if (prog->program == NULL || prog->weights == NULL || prog->weight_memory == NULL || prog->weight_pools.bytes == NULL
-        || prog->acts == NULL || prog->states == NULL || prog->state_pools.bytes == NULL || prog->output_at == NULL || prog->tables == NULL) {
-        return qn_fail(err, QN_NO_HOST_MEM, "compile: no host memory for the tables of %u buffers and %u ops", program->n_buffers,
-                       program->n_ops);
+    if (prog->program == NULL || prog->weights == NULL || prog->weight_memory == NULL
+        || prog->weight_pools.bytes == NULL || prog->acts == NULL || prog->states == NULL
+        || prog->state_pools.bytes == NULL || prog->output_at == NULL || prog->tables == NULL) {
+        return qn_fail(err, QN_NO_HOST_MEM, "compile: no host memory for the tables of %u buffers and %u ops",
+                       program->n_buffers, program->n_ops);
     }
     memcpy(prog->program, program, program->total_bytes);
     return QN_OK;
@@ -106,8 +111,9 @@ static void destroy_prog(qn_prog *prog) {
     if (prog->program != NULL && prog->weights != NULL && prog->weight_memory != NULL) {
         gpu_weights_free(prog);
     }
-    void *const tables[] = {prog->program, prog->weights, prog->weight_memory, prog->weight_pools.bytes, prog->acts, prog->states,
-                            prog->state_pools.bytes, prog->output_at, prog->tables, prog->launches};
+    void *const tables[] = {prog->program, prog->weights, prog->weight_memory,     prog->weight_pools.bytes,
+                            prog->acts,    prog->states,  prog->state_pools.bytes, prog->output_at,
+                            prog->tables,  prog->launches};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         gpu_host_give(device, tables[i]);
     }
@@ -116,8 +122,8 @@ static void destroy_prog(qn_prog *prog) {
 }
 
 /* A program that has its layout but neither kernels nor device memory. */
-static qn_status make_prog(qn_device *device, const qn_program *program, const qn_limits *limits, const qn_compile_options *options,
-                           qn_prog **out, qn_error *err) {
+static qn_status make_prog(qn_device *device, const qn_program *program, const qn_limits *limits,
+                           const qn_compile_options *options, qn_prog **out, qn_error *err) {
     qn_status status = check_ops(device, program, options->numeric, err);
     if (status != QN_OK) {
         return status;
@@ -143,16 +149,17 @@ static qn_status make_prog(qn_device *device, const qn_program *program, const q
     return QN_OK;
 }
 
-/* --- Plan --------------------------------------------------------------------------------------------------------------- */
+/* --- Plan --------------------------------------------------------------------------------------------------------- */
 
-qn_status QN_CALL gpu_plan(qn_device *device, const qn_program *program, const qn_limits *limits, const qn_compile_options *options,
-                           qn_memory_plan *out, qn_error *err) {
+qn_status QN_CALL gpu_plan(qn_device *device, const qn_program *program, const qn_limits *limits,
+                           const qn_compile_options *options, qn_memory_plan *out, qn_error *err) {
     qn_compile_options own;
     qn_limits own_limits;
     qn_prog *prog = NULL;
     qn_memory_plan plan = {.size = sizeof plan};
-    qn_status status = out == NULL || out->size < QN_LEAST_qn_memory_plan ? qn_fail(err, QN_BAD_ARG, "plan: no place for the result")
-                                                              : read_arguments(device, program, options, &own, err);
+    qn_status status = out == NULL || out->size < QN_LEAST_qn_memory_plan
+                           ? qn_fail(err, QN_BAD_ARG, "plan: no place for the result")
+                           : read_arguments(device, program, options, &own, err);
     if (status == QN_OK) {
         status = qn_limits_read(program, limits, &own_limits, err);
     }
@@ -171,7 +178,7 @@ qn_status QN_CALL gpu_plan(qn_device *device, const qn_program *program, const q
     return gpu_leave(device, status);
 }
 
-/* --- Compile ------------------------------------------------------------------------------------------------------------ */
+/* --- Compile ------------------------------------------------------------------------------------------------------ */
 
 static qn_status open_kernel(qn_device *device, uint32_t kernel, qn_error *err) {
     if (kernel >= GPU_KERNEL_WORDS * 64) {
@@ -222,11 +229,13 @@ static qn_status finish_prog(qn_prog *prog, qn_error *err) {
     const uint64_t n_built = prog->device->events[QN_FAULT_COMPILE];
     const qn_status status = open_kernels(prog, err);
     /* When all kernels were there, the compile itself is the event. */
-    return status == QN_OK && prog->device->events[QN_FAULT_COMPILE] == n_built ? gpu_fault_pass(prog->device, QN_FAULT_COMPILE, err) : status;
+    return status == QN_OK && prog->device->events[QN_FAULT_COMPILE] == n_built
+               ? gpu_fault_pass(prog->device, QN_FAULT_COMPILE, err)
+               : status;
 }
 
-qn_status QN_CALL gpu_compile(qn_device *device, const qn_program *program, const qn_limits *limits, const qn_compile_options *options,
-                              qn_prog **out, qn_error *err) {
+qn_status QN_CALL gpu_compile(qn_device *device, const qn_program *program, const qn_limits *limits,
+                              const qn_compile_options *options, qn_prog **out, qn_error *err) {
     qn_compile_options own;
     qn_limits own_limits;
     qn_prog *prog = NULL;
@@ -268,7 +277,7 @@ void QN_CALL gpu_prog_free(qn_prog *prog) {
     pthread_mutex_unlock(&device->lock);
 }
 
-/* --- Describe ----------------------------------------------------------------------------------------------------------- */
+/* --- Describe ----------------------------------------------------------------------------------------------------- */
 
 /* "gemv_q4_k|gemm_q4_k": which of them runs depends on the number of rows. */
 static void name_kernels(const qn_prog *prog, uint32_t op, char *line, size_t room) {
@@ -287,8 +296,8 @@ uint64_t QN_CALL gpu_describe(qn_prog *prog, uint32_t op, char *text, uint64_t r
         snprintf(line, sizeof line, "%s", qn_op_name(qn_program_op(prog->program, op)->op));
         name_kernels(prog, op, line, sizeof line);
     } else {
-        snprintf(line, sizeof line, "%s: up to %u launches a step; %s", gpu_the_driver.name, prog == NULL ? 0 : prog->room,
-                 gpu_the_driver.extra);
+        snprintf(line, sizeof line, "%s: up to %u launches a step; %s", gpu_the_driver.name,
+                 prog == NULL ? 0 : prog->room, gpu_the_driver.extra);
     }
     if (text != NULL && room > 0) {
         snprintf(text, room, "%s", line);

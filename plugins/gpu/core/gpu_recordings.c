@@ -1,5 +1,5 @@
-/* gpu_recordings.c — one recording per shape of step. All are made with the session, so that a step takes no memory; a shape that is
- * new takes the place of the one that was not used for the longest time. */
+/* gpu_recordings.c — one recording per shape of step. All are made with the session, so that a step takes no memory; a
+ * shape that is new takes the place of the one that was not used for the longest time. */
 #include "gpu_core.h"
 
 static qn_status make_one(qn_session *session, gpu_recorded *recorded, qn_error *err) {
@@ -12,7 +12,8 @@ static qn_status make_one(qn_session *session, gpu_recorded *recorded, qn_error 
 }
 
 qn_status gpu_recordings_new(qn_session *session, qn_error *err) {
-    qn_status status = gpu_the_driver.recording_new(session->prog->device->driver, session->prog->move_room, &session->moves, err);
+    qn_status status =
+        gpu_the_driver.recording_new(session->prog->device->driver, session->prog->move_room, &session->moves, err);
     for (uint32_t i = 0; i < GPU_RECORDINGS && status == QN_OK; i++) {
         status = make_one(session, &session->recorded[i], err);
     }

@@ -18,7 +18,8 @@ gpu_binding gpu_session_state(const qn_session *session, uint32_t buffer) {
                          gpu_state_row_bytes(b->format, b->dims[0]) * prog->limits.cells[b->group]};
 }
 
-static qn_status take_pools(qn_session *session, uint32_t kind, const gpu_pools *pools, gpu_piece *pieces, qn_error *err) {
+static qn_status take_pools(qn_session *session, uint32_t kind, const gpu_pools *pools, gpu_piece *pieces,
+                            qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < pools->n && status == QN_OK; i++) {
         status = gpu_memory_take(session->prog->device, kind, GPU_PLACE_DEVICE, pools->bytes[i], &pieces[i], err);
@@ -41,7 +42,8 @@ static qn_status take_memory(qn_session *session, qn_error *err) {
         status = gpu_memory_take(device, QN_MEM_SCRATCH, GPU_PLACE_UPLOAD, prog->block_bytes, &session->upload, err);
     }
     if (status == QN_OK && prog->readback_bytes > 0) {
-        status = gpu_memory_take(device, QN_MEM_SCRATCH, GPU_PLACE_READBACK, prog->readback_bytes, &session->readback, err);
+        status =
+            gpu_memory_take(device, QN_MEM_SCRATCH, GPU_PLACE_READBACK, prog->readback_bytes, &session->readback, err);
     }
     return status;
 }

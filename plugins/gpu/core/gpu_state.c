@@ -55,7 +55,8 @@ static qn_status add_copy(batch *self, gpu_binding from, gpu_binding to, qn_erro
 }
 
 /* Rows that overlap go through scratch, a piece at a time, from the end that is not overwritten first. */
-static qn_status add_shift(batch *self, const gpu_binding *state, uint64_t row, const qn_state_move *move, qn_error *err) {
+static qn_status add_shift(batch *self, const gpu_binding *state, uint64_t row, const qn_state_move *move,
+                           qn_error *err) {
     const uint64_t room = self->list.scratch.bytes / row, n = move->n_cells;
     qn_status status = QN_OK;
     for (uint64_t done = 0; done < n && status == QN_OK;) {
@@ -82,9 +83,9 @@ static qn_status add_move(batch *self, uint32_t buffer, const qn_state_move *mov
     if (distance == 0 || move->n_cells == 0) {
         return QN_OK;
     }
-    return distance < move->n_cells
-               ? add_shift(self, &state, row, move, err)
-               : add_copy(self, rows_of(&state, row, move->from, move->n_cells), rows_of(&state, row, move->to, move->n_cells), err);
+    return distance < move->n_cells ? add_shift(self, &state, row, move, err)
+                                    : add_copy(self, rows_of(&state, row, move->from, move->n_cells),
+                                               rows_of(&state, row, move->to, move->n_cells), err);
 }
 
 static qn_status add_moves(batch *self, const qn_state_move *move, qn_error *err) {
@@ -99,17 +100,20 @@ static qn_status add_moves(batch *self, const qn_state_move *move, qn_error *err
     return status;
 }
 
-static qn_status read_move(const qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t i, qn_state_move *own,
-                           qn_error *err) {
+static qn_status read_move(const qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t i,
+                           qn_state_move *own, qn_error *err) {
     const qn_prog *prog = session->prog;
-    return qn_state_move_read(prog->program, &prog->limits, (const qn_state_move *)(const void *)((const char *)moves + i * stride), own, err);
+    return qn_state_move_read(prog->program, &prog->limits,
+                              (const qn_state_move *)(const void *)((const char *)moves + i * stride), own, err);
 }
 
-qn_status QN_CALL gpu_state_move(qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t n_moves, qn_error *err) {
+qn_status QN_CALL gpu_state_move(qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t n_moves,
+                                 qn_error *err) {
     qn_state_move own;
     qn_status status = QN_OK;
     if (session == NULL || (n_moves > 0 && (moves == NULL || stride < QN_LEAST_qn_state_move || stride % 4 != 0))) {
-        return qn_fail(err, QN_BAD_ARG, "state_move: no session, or %u moves %llu bytes apart", n_moves, (unsigned long long)stride);
+        return qn_fail(err, QN_BAD_ARG, "state_move: no session, or %u moves %llu bytes apart", n_moves,
+                       (unsigned long long)stride);
     }
     /* All are checked before any is done: a refused call changes nothing. */
     for (uint32_t i = 0; i < n_moves && status == QN_OK; i++) {

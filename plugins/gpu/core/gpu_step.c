@@ -38,7 +38,8 @@ static qn_status run(qn_session *session, const gpu_shape *shape, qn_error *err)
     return status;
 }
 
-static qn_status run_locked(qn_session *session, const qn_step *step, const gpu_shape *shape, const gpu_top *top, qn_error *err) {
+static qn_status run_locked(qn_session *session, const qn_step *step, const gpu_shape *shape, const gpu_top *top,
+                            qn_error *err) {
     const qn_prog *prog = session->prog;
     session->n_tokens = 0;
     if (*gpu_host(prog->device)->cancel != 0) {

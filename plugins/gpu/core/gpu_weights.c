@@ -1,5 +1,5 @@
-/* gpu_weights.c — binding: in place where the device reads the host's pages, otherwise a copy of the file's bytes; and the tables that
- * only seal can make. */
+/* gpu_weights.c — binding: in place where the device reads the host's pages, otherwise a copy of the file's bytes; and
+ * the tables that only seal can make. */
 #include "gpu_core.h"
 
 #define UPLOAD_BYTES (UINT64_C(16) << 20) /* between two looks at the cancel flag */
@@ -23,7 +23,8 @@ static source find_source(const qn_buffer *buffer, const qn_weight *weight) {
         return (source){tensor + 4 + first / 5, (first % 5 + count + 4) / 5, first % 5, tensor};
     }
     const qn_format_info *format = qn_format_find(buffer->format);
-    return (source){tensor + first / format->block_elems * format->block_bytes, qn_format_bytes(buffer->format, count), 0, NULL};
+    return (source){tensor + first / format->block_elems * format->block_bytes, qn_format_bytes(buffer->format, count),
+                    0, NULL};
 }
 
 static qn_status check_weight(const qn_prog *prog, const qn_weight *weight, qn_error *err) {
@@ -37,26 +38,30 @@ static qn_status check_weight(const qn_prog *prog, const qn_weight *weight, qn_e
         return qn_fail(err, QN_BAD_STATE, "bind_weights: %s is bound already", name);
     }
     if (weight->flags != QN_WEIGHT_COPY && weight->flags != QN_WEIGHT_BORROW) {
-        return qn_fail(err, QN_BAD_ARG, "bind_weights: %s: flags 0x%x are neither COPY nor BORROW", name, weight->flags);
+        return qn_fail(err, QN_BAD_ARG, "bind_weights: %s: flags 0x%x are neither COPY nor BORROW", name,
+                       weight->flags);
     }
     if (weight->data == NULL || (uintptr_t)weight->data % 4 != 0) {
         return qn_fail(err, QN_BAD_ARG, "bind_weights: %s: data at %p is not aligned to 4", name, weight->data);
     }
     if (weight->first_element > QN_MAX_ELEMENTS
-        || (buffer->format != QN_FORMAT_TERNARY && weight->first_element % qn_format_find(buffer->format)->block_elems != 0)) {
+        || (buffer->format != QN_FORMAT_TERNARY
+            && weight->first_element % qn_format_find(buffer->format)->block_elems != 0)) {
         return qn_fail(err, QN_BAD_ARG, "bind_weights: %s: first element %llu is not at a block of %s", name,
                        (unsigned long long)weight->first_element, qn_format_name(buffer->format));
     }
     if (weight->bytes < qn_format_bytes(buffer->format, weight->first_element + count)) {
-        return qn_fail(err, QN_BAD_ARG, "bind_weights: %s: %llu bytes, %llu are needed", name, (unsigned long long)weight->bytes,
+        return qn_fail(err, QN_BAD_ARG, "bind_weights: %s: %llu bytes, %llu are needed", name,
+                       (unsigned long long)weight->bytes,
                        (unsigned long long)qn_format_bytes(buffer->format, weight->first_element + count));
     }
     return QN_OK;
 }
 
-/* --- Copies ------------------------------------------------------------------------------------------------------------- */
+/* --- Copies ------------------------------------------------------------------------------------------------------- */
 
-static qn_status upload(qn_device *device, gpu_memory *to, uint64_t at, const uint8_t *data, uint64_t bytes, qn_error *err) {
+static qn_status upload(qn_device *device, gpu_memory *to, uint64_t at, const uint8_t *data, uint64_t bytes,
+                        qn_error *err) {
     qn_status status = QN_OK;
     for (uint64_t done = 0; done < bytes && status == QN_OK;) {
         const uint64_t now = bytes - done < UPLOAD_BYTES ? bytes - done : UPLOAD_BYTES;
@@ -69,8 +74,10 @@ static qn_status upload(qn_device *device, gpu_memory *to, uint64_t at, const ui
     return status;
 }
 
-/* The memory for a copy: the pool that was planned, or one that was not, because the pages could not be used in place. */
-static qn_status take_place(qn_prog *prog, gpu_weight *weight, uint64_t bytes, gpu_memory **out, uint64_t *out_at, qn_error *err) {
+/* The memory for a copy: the pool that was planned, or one that was not, because the pages could not be used in
+ * place. */
+static qn_status take_place(qn_prog *prog, gpu_weight *weight, uint64_t bytes, gpu_memory **out, uint64_t *out_at,
+                            qn_error *err) {
     const bool is_planned = weight->slot.pool != GPU_NONE;
     gpu_piece *piece = is_planned ? &prog->weight_memory[weight->slot.pool] : &weight->own;
     qn_status status = QN_OK;
@@ -83,9 +90,11 @@ static qn_status take_place(qn_prog *prog, gpu_weight *weight, uint64_t bytes, g
     return status;
 }
 
-static qn_status bind_copy(qn_prog *prog, const qn_weight *theirs, const source *from, gpu_weight *weight, qn_error *err) {
+static qn_status bind_copy(qn_prog *prog, const qn_weight *theirs, const source *from, gpu_weight *weight,
+                           qn_error *err) {
     const qn_host *host = gpu_host(prog->device);
-    const uint64_t bytes = gpu_weight_bytes(buffer_of(prog, theirs->buffer)), scale_bytes = from->tensor != NULL ? 4 : 0;
+    const uint64_t bytes = gpu_weight_bytes(buffer_of(prog, theirs->buffer)),
+                   scale_bytes = from->tensor != NULL ? 4 : 0;
     gpu_memory *memory = NULL;
     uint64_t at = 0;
     qn_status status = take_place(prog, weight, bytes, &memory, &at, err);
@@ -107,17 +116,20 @@ static qn_status bind_copy(qn_prog *prog, const qn_weight *theirs, const source 
     return QN_OK;
 }
 
-/* --- In place ----------------------------------------------------------------------------------------------------------- */
+/* --- In place ----------------------------------------------------------------------------------------------------- */
 
-/* True when the kernels will read the host's pages. Nothing is lost when not: the copy says what is wrong, if anything is. */
+/* True when the kernels will read the host's pages. Nothing is lost when not: the copy says what is wrong, if anything
+ * is. */
 static bool bind_in_place(qn_prog *prog, const source *from, gpu_weight *weight) {
     qn_device *device = prog->device;
     const uint8_t *begin = from->tensor != NULL ? from->tensor : from->data;
-    const uint64_t bytes = (uint64_t)(from->data - begin) + from->bytes, skipped = from->tensor != NULL ? (uint64_t)(from->data - begin - 4) : 0;
+    const uint64_t bytes = (uint64_t)(from->data - begin) + from->bytes,
+                   skipped = from->tensor != NULL ? (uint64_t)(from->data - begin - 4) : 0;
     gpu_memory *memory = NULL;
     uint64_t at = 0;
     qn_error unused = {.size = sizeof unused};
-    if ((uintptr_t)begin % 4 != 0 || gpu_the_driver.memory_import(device->driver, begin, bytes, &memory, &at, &unused) != QN_OK) {
+    if ((uintptr_t)begin % 4 != 0
+        || gpu_the_driver.memory_import(device->driver, begin, bytes, &memory, &at, &unused) != QN_OK) {
         return false;
     }
     if (at % 4 != 0) {
@@ -130,10 +142,11 @@ static bool bind_in_place(qn_prog *prog, const source *from, gpu_weight *weight)
     return true;
 }
 
-/* --- One weight --------------------------------------------------------------------------------------------------------- */
+/* --- One weight --------------------------------------------------------------------------------------------------- */
 
 /* Factors of a ROPE stand in its table. */
-static qn_status keep_values(qn_prog *prog, const qn_buffer *buffer, const source *from, gpu_weight *weight, qn_error *err) {
+static qn_status keep_values(qn_prog *prog, const qn_buffer *buffer, const source *from, gpu_weight *weight,
+                             qn_error *err) {
     const uint64_t bytes = buffer->dims[0] * sizeof(float);
     if (!weight->has_values || weight->values != NULL) {
         return QN_OK;
@@ -155,16 +168,19 @@ static qn_status bind_one(qn_prog *prog, const qn_weight *theirs, qn_error *err)
     const source from = find_source(buffer, theirs);
     gpu_weight *weight = &prog->weights[theirs->buffer];
     qn_status status = keep_values(prog, buffer, &from, weight, err);
-    if (status == QN_OK && !(weight->is_borrowed && theirs->flags == QN_WEIGHT_BORROW && bind_in_place(prog, &from, weight))) {
+    if (status == QN_OK
+        && !(weight->is_borrowed && theirs->flags == QN_WEIGHT_BORROW && bind_in_place(prog, &from, weight))) {
         status = bind_copy(prog, theirs, &from, weight, err);
     }
     weight->is_bound = status == QN_OK;
     return status;
 }
 
-qn_status QN_CALL gpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint64_t stride, uint32_t n_weights, qn_error *err) {
+qn_status QN_CALL gpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint64_t stride, uint32_t n_weights,
+                                   qn_error *err) {
     if (prog == NULL || (n_weights > 0 && (weights == NULL || stride < QN_LEAST_qn_weight || stride % 8 != 0))) {
-        return qn_fail(err, QN_BAD_ARG, "bind_weights: no program, or %u weights %llu bytes apart", n_weights, (unsigned long long)stride);
+        return qn_fail(err, QN_BAD_ARG, "bind_weights: no program, or %u weights %llu bytes apart", n_weights,
+                       (unsigned long long)stride);
     }
     qn_status status = gpu_enter(prog->device, err);
     if (status != QN_OK) {
@@ -176,13 +192,15 @@ qn_status QN_CALL gpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint
     for (uint32_t i = 0; i < n_weights && status == QN_OK; i++) {
         qn_weight own;
         status = qn_copy_in(&own, sizeof own, QN_LEAST_qn_weight, (const char *)weights + i * stride);
-        status = status == QN_OK ? bind_one(prog, &own, err)
-                                 : qn_fail(err, status, "bind_weights: weight %u is too short or has a member that is not known here", i);
+        status = status == QN_OK
+                     ? bind_one(prog, &own, err)
+                     : qn_fail(err, status,
+                               "bind_weights: weight %u is too short or has a member that is not known here", i);
     }
     return gpu_leave(prog->device, status);
 }
 
-/* --- Seal --------------------------------------------------------------------------------------------------------------- */
+/* --- Seal --------------------------------------------------------------------------------------------------------- */
 
 static void write_tables(const qn_prog *prog, char *to) {
     const qn_program *program = prog->program;
@@ -190,7 +208,8 @@ static void write_tables(const qn_prog *prog, char *to) {
         const qn_op *op = qn_program_op(program, i);
         const bool has_factors = op->op == QN_OP_ROPE && op->n_inputs == 2;
         if (prog->tables[i].bytes > 0) {
-            gpu_table_write(program, i, has_factors ? prog->weights[qn_program_operands(program, op)[1]].values : NULL, to + prog->tables[i].at);
+            gpu_table_write(program, i, has_factors ? prog->weights[qn_program_operands(program, op)[1]].values : NULL,
+                            to + prog->tables[i].at);
         }
     }
 }
@@ -200,10 +219,12 @@ static qn_status make_tables(qn_prog *prog, qn_error *err) {
     qn_device *device = prog->device;
     char *bytes = gpu_host_take(device, QN_MEM_OTHER, prog->tables_bytes);
     if (bytes == NULL) {
-        return qn_fail(err, QN_NO_HOST_MEM, "seal: no host memory for %llu bytes", (unsigned long long)prog->tables_bytes);
+        return qn_fail(err, QN_NO_HOST_MEM, "seal: no host memory for %llu bytes",
+                       (unsigned long long)prog->tables_bytes);
     }
     write_tables(prog, bytes);
-    qn_status status = gpu_memory_take(device, QN_MEM_CODE, GPU_PLACE_DEVICE, prog->tables_bytes, &prog->tables_memory, err);
+    qn_status status =
+        gpu_memory_take(device, QN_MEM_CODE, GPU_PLACE_DEVICE, prog->tables_bytes, &prog->tables_memory, err);
     if (status == QN_OK) {
         status = gpu_upload(device, prog->tables_memory.memory, 0, bytes, prog->tables_bytes, err);
     }
@@ -224,7 +245,8 @@ static qn_status seal_locked(qn_prog *prog, qn_error *err) {
     }
     for (uint32_t b = 0; b < prog->program->n_buffers; b++) {
         if (buffer_of(prog, b)->role == QN_ROLE_WEIGHT && !prog->weights[b].is_bound) {
-            return qn_fail(err, QN_BAD_ARG, "seal: weight %u (%s) is not bound", b, qn_program_name(prog->program, buffer_of(prog, b)));
+            return qn_fail(err, QN_BAD_ARG, "seal: weight %u (%s) is not bound", b,
+                           qn_program_name(prog->program, buffer_of(prog, b)));
         }
     }
     const qn_status status = make_tables(prog, err);

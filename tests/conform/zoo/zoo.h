@@ -24,7 +24,7 @@ extern float zoo_blob_factor;       /* believes_any_blob: a constant that was co
 void zoo_note_program(const qn_program *program, const qn_limits *limits);
 
 /* The program with its fault put in, until the next call; program itself when it has none that this program could show. */
-const qn_program *zoo_bend_program(const qn_program *program, uint32_t compile_flags);
+const qn_program *zoo_bend_program(const qn_program *program, const qn_compile_options *options);
 
 /* zoo_device.c and zoo_step.c put their verbs into the table. */
 void zoo_fill_device(qn_plugin *verbs);

@@ -161,8 +161,7 @@ static qn_status QN_CALL compile(qn_device *device, const qn_program *program, c
         return qn_fail(err, QN_UNSUPPORTED, "nothing is run here");
     }
     void *lost = IS(leaks_when_memory_runs_out) ? zoo_host.mem_alloc(zoo_host.ctx, QN_MEM_CODE, 64, 64) : NULL;
-    const uint32_t flags = qn_copy_in(&own, sizeof own, QN_LEAST_qn_compile_options, options) == QN_OK ? own.flags : 0;
-    const qn_status status = zoo_honest->compile(device, zoo_bend_program(program, flags), limits, options, out, err);
+    const qn_status status = zoo_honest->compile(device, zoo_bend_program(program, options), limits, options, out, err);
     if (status == QN_OK) {
         zoo_host.mem_free(zoo_host.ctx, lost);
         their_program = program;
