@@ -74,6 +74,21 @@ def what_needs_all_logits_gets_them(t):
 
 
 @test
+def layers_on_the_device_and_on_another_backend_give_the_same_ids(t):
+    args = ('--prompt-tokens', ONCE, '-n', 12)
+    wanted = run(t, 'f32', 'reference', *args)['tokens']
+    t.equal(run(t, 'f32', 'reference', '--layers-on', 'emulated:software=2', *args)['tokens'], wanted, 'first layers on the device')
+    t.equal(run(t, 'f32', 'emulated:software', '--layers-on', 'reference=3', *args)['tokens'], wanted, 'last layers on the device')
+
+
+@test
+def the_guard_around_every_verb_finds_nothing(t):
+    r = t.exits(0, 'run', model('f32'), '--plugin', PLUGIN, '--backend', 'emulated:software', '--ctx', 64, '--prompt-tokens', ONCE, '-n', 4,
+                env={'QUOIN_CHECK_CONTRACT': '1'})
+    t.lacks(r.err, 'breaks the contract')
+
+
+@test
 def a_budget_of_device_memory_refuses_with_the_numbers(t):
     r = t.quoin('run', model('f32'), '--plugin', PLUGIN, '--backend', 'emulated:software,memory=100000', '--prompt-tokens', ONCE, '-n', 4)
     t.true(r.status != 0, 'exit status')
