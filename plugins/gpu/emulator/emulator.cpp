@@ -172,10 +172,16 @@ static bool is_waiting(emu_group_state *state, uint32_t n) {
     for (uint32_t i = 0; i < n && n_waiting > 0; i++) {
         const item_slot &slot = state->slots[i];
         if (slot.phase != PHASE_WAITS || slot.where != state->slots[first].where) {
-            snprintf(state->text, sizeof state->text, "kernel %s, group %u %u %u: item %u waits at the barrier of line %u, item %u %s %u",
-                     state->name, slot.item.group[0], slot.item.group[1], slot.item.group[2], first, state->slots[first].where, i,
-                     slot.phase == PHASE_DONE ? "has ended; items that ended, the first of them" : "waits at that of line",
-                     slot.phase == PHASE_DONE ? i : slot.where);
+            const int n_text = snprintf(state->text, sizeof state->text, "kernel %s, group %u %u %u: item %u waits at the barrier of line %u, item %u ",
+                                        state->name, slot.item.group[0], slot.item.group[1], slot.item.group[2], first,
+                                        state->slots[first].where, i);
+            char *rest = state->text + n_text;
+            const size_t room = sizeof state->text - static_cast<size_t>(n_text);
+            if (slot.phase == PHASE_DONE) {
+                snprintf(rest, room, "has ended");
+            } else {
+                snprintf(rest, room, "waits at that of line %u", slot.where);
+            }
             state->has_failed = true;
             return false;
         }
