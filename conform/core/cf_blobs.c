@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cf_blob_files.h"
 #include "core/cf_host.h"
 
 #define RANDOM_BYTES 777u
@@ -27,6 +28,40 @@ static cf_blob *find_blob(const char *key) {
         blob = blob->next;
     }
     return blob;
+}
+
+/* The blob with this key, made when there is none; null without memory. */
+static cf_blob *take_blob(const char *key) {
+    const size_t key_bytes = strlen(key) + 1;
+    cf_blob *blob = find_blob(key);
+    if (blob == NULL && (blob = calloc(1, sizeof *blob + key_bytes)) != NULL) {
+        memcpy(blob->key, key, key_bytes);
+        blob->next = first_blob;
+        first_blob = blob;
+        n_blobs++;
+    }
+    return blob;
+}
+
+/* The same, taking over `data`. */
+static cf_blob *keep_blob(const char *key, unsigned char *data, uint64_t bytes) {
+    cf_blob *blob = take_blob(key);
+    if (blob == NULL) {
+        free(data);
+        return NULL;
+    }
+    free(blob->data);
+    blob->data = data;
+    blob->bytes = bytes;
+    return blob;
+}
+
+/* What this process knows, or another left. */
+static const cf_blob *look_for_blob(const char *key) {
+    const cf_blob *blob = find_blob(key);
+    uint64_t bytes = 0;
+    unsigned char *data = blob == NULL ? cf_blob_file_read(key, &bytes) : NULL;
+    return data != NULL ? keep_blob(key, data, bytes) : blob;
 }
 
 /* Bytes that nobody put there. */
@@ -57,23 +92,10 @@ uint64_t cf_blobs_get(uint32_t mode, const char *key, void *data, uint64_t room)
         return give_noise(data, room);
     }
     pthread_mutex_lock(&lock);
-    const cf_blob *blob = mode == CF_BLOBS_NONE ? NULL : find_blob(key);
+    const cf_blob *blob = mode == CF_BLOBS_NONE ? NULL : look_for_blob(key);
     const uint64_t bytes = blob == NULL ? 0 : give_blob(mode, blob, data, room);
     pthread_mutex_unlock(&lock);
     return bytes;
-}
-
-/* The blob with this key, made when there is none; null without memory. */
-static cf_blob *take_blob(const char *key) {
-    const size_t key_bytes = strlen(key) + 1;
-    cf_blob *blob = find_blob(key);
-    if (blob == NULL && (blob = calloc(1, sizeof *blob + key_bytes)) != NULL) {
-        memcpy(blob->key, key, key_bytes);
-        blob->next = first_blob;
-        first_blob = blob;
-        n_blobs++;
-    }
-    return blob;
 }
 
 qn_status cf_blobs_put(uint32_t mode, const char *key, const void *data, uint64_t bytes) {
@@ -85,17 +107,10 @@ qn_status cf_blobs_put(uint32_t mode, const char *key, const void *data, uint64_
         memcpy(copy, data, bytes);
     }
     pthread_mutex_lock(&lock);
-    cf_blob *blob = take_blob(key);
-    if (blob != NULL) {
-        free(blob->data);
-        blob->data = copy;
-        blob->bytes = bytes;
-    }
+    const bool is_kept = keep_blob(key, copy, bytes) != NULL;
+    cf_blob_file_write(key, data, bytes);
     pthread_mutex_unlock(&lock);
-    if (blob == NULL) {
-        free(copy);
-    }
-    return blob != NULL ? QN_OK : QN_NO_HOST_MEM;
+    return is_kept ? QN_OK : QN_NO_HOST_MEM;
 }
 
 uint64_t cf_blobs_count(void) {

@@ -1,5 +1,5 @@
 /* cf_blobs.h — the blob store of all hosts of this process: it keeps what it is given, so that the second life of a plugin finds what
- * the first one left, or answers as a damaged one would.
+ * the first one left, in another process of the same run too (cf_blob_files.h); or it answers as a damaged one would.
  *
  * Threading: thread-safe.
  * Memory:    belongs to the process and lasts as long.

@@ -65,7 +65,7 @@ void conform_print_help(void) {
     printf("usage: quoin-conform PLUGIN [options]\n\n"
            "Checks a backend against the plugin ABI. PLUGIN is a plugin file, or the word reference.\n\n");
     options_print_help(table);
-    printf("\nexit status: 0 conforms, 1 a test failed, 2 usage, 3 nothing can be tested on this machine, 6 I/O error\n");
+    printf("\nexit status: 0 conforms, 1 a test failed, 2 usage, 3 nothing can be tested on this machine, 6 I/O error, 130 interrupted\n");
 }
 
 /* --- Single words ----------------------------------------------------------------------------------------------------- */

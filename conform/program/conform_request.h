@@ -20,7 +20,8 @@ enum {
     CONFORM_FAILED = 1,
     CONFORM_USAGE = 2,
     CONFORM_NOT_HERE = 3, /* no such device, class or CPU level on this machine */
-    CONFORM_IO = 6
+    CONFORM_IO = 6,
+    CONFORM_INTERRUPTED = 130
 };
 
 typedef struct conform_request {

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 from program import *
 
@@ -184,6 +186,20 @@ def crashes_and_prints_are_told_with_the_case(t):
     t.has(r.out, 'CRASH', 'in case allocation 0 fails: SIGSEGV (Segmentation fault)', '1 crashed')
     r = conform(t, os.path.join(BAD, 'prints_much.quoin.so'), '--filter', '1.process.nothing_is_printed')
     t.has(r.out, 'FAIL', 'the plugin prints')
+
+
+@test
+def an_interrupt_ends_the_run_and_leaves_nothing(t):
+    child = subprocess.Popen([CONFORM, os.path.join(BAD, 'hangs_in_start.quoin.so')], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             cwd=t.folder, env=clean_environment(TMPDIR=t.temporary))
+    until = time.monotonic() + 20 * SLOWNESS
+    while not t.files(t.temporary) and time.monotonic() < until:
+        time.sleep(0.02)
+    t.equal(len(t.files(t.temporary)), 1, 'the folder of its blobs')
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=WALL_LIMIT)
+    t.equal(child.returncode, 130)
+    t.equal(t.files(t.temporary), [], 'files left')
 
 
 # ---------------------------------------------------------------- the report
