@@ -209,14 +209,24 @@ static void add_payload(sha256_stream *stream, const qwal_record *record) {
     }
 }
 
+bool qwal_next_record(fmt_span records, uint64_t *at, qwal_record *out_record) {
+    if (*at > records.size || records.size - *at < QWAL_RECORD_BYTES) {
+        return false;
+    }
+    const qwal_record record = wal_load_record(records.data + *at, *at);
+    const uint64_t size = qwal_record_size(record.payload.size);
+    if (size > records.size - *at) {
+        return false;
+    }
+    *out_record = record;
+    *at += size;
+    return true;
+}
+
 static bool add_records(sha256_stream *stream, fmt_span records) {
     uint64_t at = 0;
-    while (records.size - at >= QWAL_RECORD_BYTES) {
-        const qwal_record record = wal_load_record(records.data + at, at);
-        const uint64_t size = qwal_record_size(record.payload.size);
-        if (size > records.size - at) {
-            return false;
-        }
+    qwal_record record;
+    while (qwal_next_record(records, &at, &record)) {
         if (record.type == QWAL_SIGNATURE) {
             return true;
         }
@@ -225,7 +235,6 @@ static bool add_records(sha256_stream *stream, fmt_span records) {
         store_u32(head + 4, (uint32_t)record.payload.size);
         sha256_add(stream, head, sizeof head);
         add_payload(stream, &record);
-        at += size;
     }
     return at == records.size;
 }

@@ -127,6 +127,10 @@ typedef struct qwal_walk {
 /* The next record of the log. Start with a zeroed walk; false after the last. [no-alloc] */
 bool qwal_next(const qwal_log *log, qwal_walk *walk, qwal_record *out_record);
 
+/* The record at *at of bytes that are records and nothing else, as a writer has them; *at begins at 0. False at the end, and where a record
+ * is not all there; nothing else is checked. [no-alloc] */
+bool qwal_next_record(fmt_span records, uint64_t *at, qwal_record *out_record);
+
 /* The payloads. A record of an opened log always has a right one; for others the answer is false when the payload is not of its
  * type's form. [no-alloc] */
 typedef struct qwal_signature {
