@@ -115,8 +115,10 @@ static bool make_file(wal *log, const char *path, const qwal_header *header, int
     if (fd < 0) {
         return false;
     }
-    if (!write_header(fd, header) || renameat(log->folder, NEW_NAME, log->folder, name) != 0 || fsync(log->folder) != 0) {
+    const bool is_named = write_header(fd, header) && renameat(log->folder, NEW_NAME, log->folder, name) == 0;
+    if (!is_named || fsync(log->folder) != 0) {
         const int number = errno;
+        log->is_failed = log->is_failed || is_named; /* it may be there: nothing can be added to the file before it */
         close(fd);
         errno = number;
         return false;
