@@ -74,10 +74,15 @@ typedef struct wal_receipt {
 
 /* Begins a unit; one that is open is given up. */
 void wal_begin(wal *log);
-/* The id is the hash of the text. QN_BAD_INPUT for what is no UTF-8, QN_LIMIT over 65535 bytes. */
+/* The id is the hash of the text. QN_BAD_INPUT for what is no UTF-8, QN_LIMIT over 65535 bytes. A text that the unit holds is not written
+ * again. */
 qn_status wal_add_term(wal *log, fmt_str text, error_context *err);
 /* QN_BAD_INPUT when the parity is wrong. */
 qn_status wal_add_quin(wal *log, const q42_quin *quin, error_context *err);
+/* Who is behind a claim: two quins `<urn:quoin:fact:HEX16> prov:wasAttributedTo` agent and principal, with their terms. HEX16 is the first eight
+ * bytes of the SHA-256 of subject, predicate, object and context as on disk; the quins have the claim's context and its tier, and the
+ * claim itself stays as it is. `agent` and `principal` are DIDs. */
+qn_status wal_add_attribution(wal *log, const q42_quin *claim, fmt_str agent, fmt_str principal, error_context *err);
 /* `audit` with n_entries and its time (0: now). */
 qn_status wal_add_audit(wal *log, const qwal_audit *audit, const qwal_audit_entry *entries, error_context *err);
 

@@ -1,14 +1,17 @@
 /* wal_append.c — units: gathered in memory, written in one piece. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/sha.h"
 #include "wal/wal_internal.h"
 
 void wal_begin_as(wal *log, uint64_t transaction) {
     log->unit.size = log->quins.size = 0;
+    key_set_free(&log->terms);
     log->n_records = 0;
     log->last_record = 0;
     log->transaction = transaction;
@@ -54,12 +57,19 @@ qn_status wal_add_term(wal *log, fmt_str text, error_context *err) {
     if (payload == NULL) {
         return refuse_memory(err);
     }
+    if (key_set_has(&log->terms, term.id)) {
+        free(payload);
+        return QN_OK;
+    }
     const uint64_t size = qwal_encode_term(&term, payload, QWAL_RECORD_BYTES + QWAL_MAX_TERM);
-    const qn_status status = size != 0                   ? wal_put_record(log, QWAL_TERM, payload, size, err)
-                             : text.size > QWAL_MAX_TERM ? FAIL(err, QN_LIMIT, "a term of %" PRIu64 " bytes is longer than %u", text.size,
-                                                                QWAL_MAX_TERM)
-                                                         : FAIL(err, QN_BAD_INPUT, "a term is no UTF-8");
+    qn_status status = size != 0                   ? wal_put_record(log, QWAL_TERM, payload, size, err)
+                       : text.size > QWAL_MAX_TERM ? FAIL(err, QN_LIMIT, "a term of %" PRIu64 " bytes is longer than %u", text.size,
+                                                          QWAL_MAX_TERM)
+                                                   : FAIL(err, QN_BAD_INPUT, "a term is no UTF-8");
     free(payload);
+    if (status >= 0 && !key_set_add(&log->terms, term.id)) {
+        status = refuse_memory(err);
+    }
     return status;
 }
 
@@ -74,6 +84,39 @@ qn_status wal_add_quin(wal *log, const q42_quin *quin, error_context *err) {
     }
     q42_quin_store(bytes, quin);
     return text_buffer_append(&log->quins, (const char *)bytes, sizeof bytes) ? QN_OK : refuse_memory(err);
+}
+
+#define ATTRIBUTED_TO "http://www.w3.org/ns/prov#wasAttributedTo"
+#define FACT_PREFIX "urn:quoin:fact:"
+#define TIER_BITS (UINT64_C(15) << 56)
+
+/* The text that names a claim; it can be computed again from the claim alone. */
+static qn_status name_fact(const q42_quin *claim, char out[64], error_context *err) {
+    uint8_t bytes[Q42_QUIN_BYTES], digest[SHA256_BYTES];
+    char hex[SHA256_HEX_SIZE];
+    q42_quin_store(bytes, claim);
+    if (!sha256_digest(bytes, 32, digest)) {
+        return FAIL(err, QN_INTERNAL, "libcrypto refuses to compute SHA-256");
+    }
+    sha256_to_hex(digest, hex);
+    snprintf(out, 64, FACT_PREFIX "%.16s", hex);
+    return QN_OK;
+}
+
+qn_status wal_add_attribution(wal *log, const q42_quin *claim, fmt_str agent, fmt_str principal, error_context *err) {
+    char fact[64];
+    QN_TRY(name_fact(claim, fact, err), err, "naming a claim");
+    const fmt_str name = {fact, strlen(fact)}, predicate = {ATTRIBUTED_TO, sizeof ATTRIBUTED_TO - 1};
+    const fmt_str who[2] = {agent, principal};
+    QN_TRY(wal_add_term(log, name, err), err, "attributing a claim");
+    QN_TRY(wal_add_term(log, predicate, err), err, "attributing a claim");
+    for (size_t i = 0; i < 2; i++) {
+        const q42_quin quin = q42_quin_make(q42_hash(name.data, name.size), q42_hash(predicate.data, predicate.size),
+                                            q42_hash(who[i].data, who[i].size), claim->context, claim->metadata & TIER_BITS);
+        QN_TRY(wal_add_term(log, who[i], err), err, "attributing a claim");
+        QN_TRY(wal_add_quin(log, &quin, err), err, "attributing a claim");
+    }
+    return QN_OK;
 }
 
 qn_status wal_add_audit(wal *log, const qwal_audit *audit, const qwal_audit_entry *entries, error_context *err) {

@@ -199,6 +199,9 @@ static qn_status recover(wal *log, wal_recovery *recovery, error_context *err) {
 
 static qn_status open_files(wal *log, const wal_options *options, wal_recovery *recovery, error_context *err) {
     QN_TRY(open_folder(log, options->may_create, err), err, "opening the log");
+    if (!options->may_create && !wal_set_exists(log->directory)) { /* a wrong directory gets no lock */
+        return FAIL(err, QN_NOT_FOUND, "%s: holds no log (no file wal-*.qwal)", log->directory);
+    }
     QN_TRY(take_lock(log, err), err, "opening the log");
     error_context found = {0};
     const qn_status status = recover(log, recovery, &found);
@@ -253,6 +256,7 @@ void wal_close(wal *log) {
     wal_state_free(&log->state);
     text_buffer_free(&log->unit);
     text_buffer_free(&log->quins);
+    key_set_free(&log->terms);
     free(log->path);
     free(log->directory);
     free(log);

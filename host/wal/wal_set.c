@@ -44,6 +44,20 @@ static bool read_name(const char *name, uint64_t *out_first) {
     return value != 0;
 }
 
+bool wal_set_exists(const char *directory) {
+    DIR *folder = opendir(directory);
+    const struct dirent *entry;
+    uint64_t first;
+    bool is_there = false;
+    while (folder != NULL && !is_there && (entry = readdir(folder)) != NULL) {
+        is_there = read_name(entry->d_name, &first);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return is_there;
+}
+
 /* ---------------------------------------------------------------- listing */
 
 static int compare_files(const void *a, const void *b) {

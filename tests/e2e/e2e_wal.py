@@ -125,6 +125,18 @@ def show_and_verify_tell_what_a_log_holds(t):
 
 
 @test
+def one_file_of_a_log_is_verified_and_inspected_like_other_files(t):
+    log = vector_log(t, 'consent_commit.qwal')
+    path = os.path.join(log, 'wal-0000000000000001.qwal')
+    t.has(t.exits(0, 'verify', '--strict', path).out, 'QWAL log')
+    t.equal(t.exits(0, 'inspect', path, '--json').json()['commits'], 2)
+    with open(path, 'r+b') as file:
+        file.seek(120)
+        file.write(b'!')
+    t.has(t.exits(1, 'verify', path).err, 'wal-damage')
+
+
+@test
 def a_signature_is_judged_by_the_keys_that_are_given(t):
     log = vector_log(t, 'signature.qwal')
     key = 'ed25519:8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c'

@@ -56,6 +56,7 @@ static void a_log_that_is_not_there_is_not_made_unasked(void **state) {
     assert_int_not_equal(access(fixture_directory, F_OK), 0);
     assert_int_equal(mkdir(fixture_directory, 0700), 0);
     assert_int_equal(wal_open(&(wal_options){.directory = fixture_directory}, &log, NULL, NULL), QN_NOT_FOUND);
+    assert_int_equal(rmdir(fixture_directory), 0); /* not even a lock was left */
 }
 
 static void a_commit_needs_a_key_or_the_word_unsigned(void **state) {
@@ -213,6 +214,62 @@ static void a_signed_commit_is_the_keys_and_a_changed_one_is_not(void **state) {
     assert_non_null(public_key_text(&shown, text));
 }
 
+typedef struct attribution {
+    char texts[8][64];
+    uint64_t ids[8], quins[8][2]; /* subject, object */
+    size_t n_texts, n_quins;
+} attribution;
+
+static qn_status take_term(void *ctx, const qwal_term *term, error_context *err) {
+    attribution *a = ctx;
+    (void)err;
+    assert_true(a->n_texts < 8);
+    snprintf(a->texts[a->n_texts], 64, "%.*s", (int)term->text.size, term->text.data);
+    a->ids[a->n_texts++] = term->id;
+    return QN_OK;
+}
+
+static qn_status take_quin(void *ctx, const q42_quin *quin, error_context *err) {
+    attribution *a = ctx;
+    (void)err;
+    assert_true(a->n_quins < 8);
+    assert_int_equal(quin->context, 4);
+    assert_true(quin->metadata >> 56 == 3);
+    a->quins[a->n_quins][0] = quin->subject;
+    a->quins[a->n_quins++][1] = quin->object;
+    return QN_OK;
+}
+
+static void a_claim_stays_as_it_is_and_gets_two_quins_that_name_agent_and_principal(void **state) {
+    (void)state;
+    wal *log = fixture_open();
+    const q42_quin claim = q42_quin_make(1, 2, 3, 4, UINT64_C(3) << 56 | 77);
+    wal_begin(log);
+    assert_int_equal(wal_add_quin(log, &claim, NULL), QN_OK);
+    for (int i = 0; i < 2; i++) { /* the second time the terms are there */
+        assert_int_equal(wal_add_attribution(log, &claim, (fmt_str){"did:example:agent", 17}, (fmt_str){"did:example:ann", 15}, NULL),
+                         QN_OK);
+    }
+    assert_int_equal(wal_commit_unsigned(log, NULL, NULL), QN_OK);
+    wal_close(log);
+    wal_set set = {0};
+    wal_state built = {0};
+    attribution found = {.n_texts = 0};
+    assert_int_equal(wal_set_open(fixture_directory, FMT_MODE_STRICT, NULL, NULL, &set, NULL), QN_OK);
+    assert_int_equal(wal_state_build(&set, &built, NULL), QN_OK);
+    assert_int_equal(wal_replay(&set, &built, 0, &(wal_visitor){&found, take_term, take_quin, NULL}, NULL), QN_OK);
+    assert_int_equal(found.n_texts, 4);
+    assert_int_equal(found.n_quins, 5);
+    assert_int_equal(found.quins[0][0], 1);
+    /* SHA-256 of 01 00… 02 00… 03 00… 04 00… begins so. */
+    assert_string_equal(found.texts[0], "urn:quoin:fact:73e200e2b048c86d");
+    assert_int_equal(found.quins[1][0], found.ids[0]);
+    assert_int_equal(found.quins[1][1], q42_hash("did:example:agent", 17));
+    assert_int_equal(found.quins[2][1], q42_hash("did:example:ann", 15));
+    wal_state_free(&built);
+    wal_set_close(&set);
+}
+
 static void older_logs_are_imported_with_their_parities_computed_anew(void **state) {
     static const struct {
         const char *name;
@@ -252,6 +309,7 @@ int main(void) {
         TEST(a_full_disk_leaves_the_log_as_it_was),
         TEST(results_of_gates_are_kept_beside_and_without_commits),
         TEST(a_signed_commit_is_the_keys_and_a_changed_one_is_not),
+        TEST(a_claim_stays_as_it_is_and_gets_two_quins_that_name_agent_and_principal),
         TEST(older_logs_are_imported_with_their_parities_computed_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
