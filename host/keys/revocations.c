@@ -47,20 +47,23 @@ static qn_status take_line(const char *path, const char *text, size_t size, uint
     return take(ctx, &key, text + at, size - at, line, err);
 }
 
-qn_status key_lines_read(const char *path, key_line_fn *take, void *ctx, error_context *err) {
-    mapped_file file = {.fd = -1};
-    qn_status status = mapped_file_open(path, &file, err);
-    if (status < 0) {
-        return status;
-    }
-    const char *text = (const char *)file.span.data;
+qn_status key_lines_parse(fmt_span span, const char *path, key_line_fn *take, void *ctx, error_context *err) {
+    const char *text = (const char *)span.data;
     uint64_t at = 0;
-    for (uint32_t line = 1; status >= 0 && at < file.span.size; line++) {
-        const char *end = memchr(text + at, '\n', (size_t)(file.span.size - at));
-        const size_t size = end != NULL ? (size_t)(end - text - at) : (size_t)(file.span.size - at);
+    qn_status status = QN_OK;
+    for (uint32_t line = 1; status >= 0 && at < span.size; line++) {
+        const char *end = memchr(text + at, '\n', (size_t)(span.size - at));
+        const size_t size = end != NULL ? (size_t)(end - text - at) : (size_t)(span.size - at);
         status = take_line(path, text + at, size, line, take, ctx, err);
         at += size + 1;
     }
+    return status;
+}
+
+qn_status key_lines_read(const char *path, key_line_fn *take, void *ctx, error_context *err) {
+    mapped_file file = {.fd = -1};
+    QN_TRY(mapped_file_open(path, &file, err), err, "reading a list of keys");
+    qn_status status = key_lines_parse(file.span, path, take, ctx, err);
     status = status < 0 ? status : mapped_file_check(&file, err);
     mapped_file_close(&file);
     return status;

@@ -6,6 +6,8 @@
  */
 #ifndef HOST_KEYS_REVOCATIONS_H
 #define HOST_KEYS_REVOCATIONS_H
+#include <quoin/span.h>
+
 #include "keys/key_text.h"
 
 typedef struct revocation {
@@ -33,5 +35,7 @@ qn_status revocations_add(const char *path, const public_key *key, uint64_t now_
  * trusted_keys. */
 typedef qn_status key_line_fn(void *ctx, const public_key *key, const char *rest, size_t rest_size, uint32_t line, error_context *err);
 qn_status key_lines_read(const char *path, key_line_fn *take, void *ctx, error_context *err);
+/* The same of a text in memory, which `path` names in messages. */
+qn_status key_lines_parse(fmt_span text, const char *path, key_line_fn *take, void *ctx, error_context *err);
 
 #endif

@@ -35,15 +35,23 @@ static qn_status take_key(void *ctx, const public_key *key, const char *rest, si
     return QN_OK;
 }
 
-qn_status trusted_keys_read(const char *path, trusted_keys *out_keys, error_context *err) {
-    reading r = {.path = path};
-    const qn_status status = key_lines_read(path, take_key, &r, err);
+static qn_status finish_reading(reading *r, qn_status status, trusted_keys *out_keys) {
     if (status < 0) {
-        trusted_keys_free(&r.keys);
+        trusted_keys_free(&r->keys);
         return status;
     }
-    *out_keys = r.keys;
+    *out_keys = r->keys;
     return QN_OK;
+}
+
+qn_status trusted_keys_read(const char *path, trusted_keys *out_keys, error_context *err) {
+    reading r = {.path = path};
+    return finish_reading(&r, key_lines_read(path, take_key, &r, err), out_keys);
+}
+
+qn_status trusted_keys_parse(fmt_span text, const char *path, trusted_keys *out_keys, error_context *err) {
+    reading r = {.path = path};
+    return finish_reading(&r, key_lines_parse(text, path, take_key, &r, err), out_keys);
 }
 
 void trusted_keys_free(trusted_keys *keys) {

@@ -25,6 +25,8 @@ typedef struct trusted_keys {
 } trusted_keys;
 
 qn_status trusted_keys_read(const char *path, trusted_keys *out_keys, error_context *err);
+/* The same of a text in memory, which `path` names in messages. */
+qn_status trusted_keys_parse(fmt_span text, const char *path, trusted_keys *out_keys, error_context *err);
 void trusted_keys_free(trusted_keys *keys);
 
 /* The key with this id, or null. It may be revoked. */

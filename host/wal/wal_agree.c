@@ -103,8 +103,9 @@ qn_status wal_expire(wal *log, uint32_t *out_expired, error_context *err) {
     *out_expired = 0;
     for (size_t i = 0; log->state.n_pending > 0 && i < log->state.n_agreements; i++) {
         const wal_agreement *one = &log->state.agreements[i];
+        const uint64_t agreement = one->terms.agreement; /* writing may move the table */
         if (one->standing == WAL_PENDING && now >= one->terms.expires_ms) {
-            QN_TRY(end_agreement(log, one, QWAL_EXPIRED, err), err, "agreement %016" PRIx64 " has expired", one->terms.agreement);
+            QN_TRY(end_agreement(log, one, QWAL_EXPIRED, err), err, "agreement %016" PRIx64 " has expired", agreement);
             ++*out_expired;
         }
     }

@@ -135,9 +135,7 @@ qn_status wal_start_file(wal *log, error_context *err) {
     if (path == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "out of memory");
     }
-    if (log->state.has_checkpoint) {
-        memcpy(header.checkpoint, log->state.checkpoint.digest, sizeof header.checkpoint);
-    }
+    memcpy(header.checkpoint, log->state.carried, sizeof header.checkpoint);
     if (!make_file(log, path, &header, &fd)) {
         const qn_status status = error_from_errno(err, errno, path, "cannot be made");
         free(path);

@@ -153,6 +153,7 @@ static qn_status take_checkpoint(taking *t) {
     }
     t->state->checkpoint = checkpoint;
     t->state->has_checkpoint = true;
+    memcpy(t->state->carried, checkpoint.digest, sizeof t->state->carried);
     return QN_OK;
 }
 
@@ -186,12 +187,12 @@ qn_status wal_state_take(wal_state *state, const qwal_record *record, uint64_t f
     return QN_OK;
 }
 
-/* A file's header names the checkpoint that was the last one when it was made; of files that are gone nobody knows. */
-static qn_status check_header(const wal_state *state, const wal_file *f, bool is_first, error_context *err) {
-    static const uint8_t zeros[Q42_DIGEST_BYTES];
-    const uint8_t *wanted = state->has_checkpoint ? state->checkpoint.digest : zeros;
-    const bool is_unknown = is_first && f->first > 1;
-    if (!is_unknown && memcmp(f->log.header.checkpoint, wanted, Q42_DIGEST_BYTES) != 0) {
+/* A file's header names the checkpoint that was the last one when it was made; of files that are gone the first one's has to be believed. */
+static qn_status check_header(wal_state *state, const wal_file *f, bool is_first, error_context *err) {
+    if (is_first && f->first > 1) {
+        memcpy(state->carried, f->log.header.checkpoint, sizeof state->carried);
+    }
+    if (memcmp(f->log.header.checkpoint, state->carried, sizeof state->carried) != 0) {
         return FAIL(err, QN_BAD_FILE, "%s: byte 12: the header names another checkpoint than the log in front of it", f->path);
     }
     return QN_OK;

@@ -39,6 +39,7 @@ typedef struct wal_state {
     uint64_t last_sequence, last_transaction;
     bool has_checkpoint;
     qwal_checkpoint checkpoint; /* the last one */
+    uint8_t carried[Q42_DIGEST_BYTES]; /* what the next file's header has to name; of files that are gone the first header tells */
     uint64_t n_commits, n_unsigned, n_quins, n_audits; /* committed ones, in the files that are there */
 } wal_state;
 

@@ -112,6 +112,43 @@ static void files_go_when_their_quins_are_in_volumes_and_numbers_go_on(void **st
     wal_close(log);
 }
 
+/* Files between two checkpoints name the older one, whose record is gone. */
+static void a_log_whose_oldest_files_are_gone_opens_whatever_its_headers_name(void **state) {
+    (void)state;
+    fixture_rotate = WAL_LEAST_ROTATE;
+    wal *log = fixture_open();
+    for (uint64_t round = 0; round < 2; round++) {
+        for (uint64_t i = 1; i <= 60; i++) {
+            fixture_commit(log, i);
+        }
+        wal_checkpoint_report report = checkpoint(log, round == 0 ? WAL_KEEP_ALL : 2);
+        assert_int_equal(report.n_removed > 0, round == 1);
+        wal_checkpoint_report_free(&report);
+    }
+    wal_close(log);
+    log = fixture_open();
+    fixture_commit(log, 99);
+    wal_close(log);
+    log = fixture_open();
+    assert_true(wal_get_state(log)->has_checkpoint);
+    wal_close(log);
+}
+
+static void a_header_that_names_another_checkpoint_is_refused(void **state) {
+    (void)state;
+    wal *log = fixture_open();
+    fixture_commit(log, 1);
+    wal_checkpoint_report report = checkpoint(log, WAL_KEEP_ALL);
+    wal_checkpoint_report_free(&report);
+    wal_close(log);
+    uint8_t header[QWAL_HEADER_BYTES];
+    qwal_encode_header(&(qwal_header){.checkpoint = {1}}, header);
+    fixture_write(fixture_last_file(), header, sizeof header);
+    error_context err = {0};
+    assert_int_equal(fixture_try_open(&log, &err), QN_BAD_FILE);
+    assert_non_null(strstr(error_text(&err), "another checkpoint"));
+}
+
 static void a_file_with_a_pending_agreement_stays(void **state) {
     (void)state;
     wal *log = fixture_open();
@@ -170,6 +207,8 @@ int main(void) {
         TEST(the_next_file_carries_the_digest_of_the_checkpoint),
         TEST(nothing_new_makes_no_checkpoint),
         TEST(files_go_when_their_quins_are_in_volumes_and_numbers_go_on),
+        TEST(a_log_whose_oldest_files_are_gone_opens_whatever_its_headers_name),
+        TEST(a_header_that_names_another_checkpoint_is_refused),
         TEST(a_file_with_a_pending_agreement_stays),
         TEST(a_changed_volume_is_told_by_verifying),
     };
