@@ -75,7 +75,7 @@ typedef struct wal_receipt {
 /* Begins a unit; one that is open is given up. */
 void wal_begin(wal *log);
 /* The id is the hash of the text. QN_BAD_INPUT for what is no UTF-8, QN_LIMIT over 65535 bytes. A text that the unit holds is not written
- * again. */
+ * again; one that has the hash of another text in the log is QN_BAD_INPUT. */
 qn_status wal_add_term(wal *log, fmt_str text, error_context *err);
 /* QN_BAD_INPUT when the parity is wrong. */
 qn_status wal_add_quin(wal *log, const q42_quin *quin, error_context *err);

@@ -6,12 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/diag.h"
 #include "common/sha.h"
 #include "wal/wal_internal.h"
 
 void wal_begin_as(wal *log, uint64_t transaction) {
     log->unit.size = log->quins.size = 0;
-    key_set_free(&log->terms);
+    term_marks_free(&log->terms);
     log->n_records = 0;
     log->last_record = 0;
     log->transaction = transaction;
@@ -51,26 +52,39 @@ qn_status wal_put_record(wal *log, qwal_type type, const void *payload, uint64_t
     return QN_OK;
 }
 
-qn_status wal_add_term(wal *log, fmt_str text, error_context *err) {
-    uint8_t *payload = malloc(QWAL_RECORD_BYTES + QWAL_MAX_TERM);
-    const qwal_term term = {q42_hash(text.data, text.size), text};
+static qn_status put_term(wal *log, const qwal_term *term, error_context *err) {
+    const uint64_t room = QWAL_RECORD_BYTES + QWAL_MAX_TERM;
+    uint8_t *payload = malloc(room);
     if (payload == NULL) {
         return refuse_memory(err);
     }
-    if (key_set_has(&log->terms, term.id)) {
-        free(payload);
+    const uint64_t size = qwal_encode_term(term, payload, room);
+    const qn_status status = size != 0 ? wal_put_record(log, QWAL_TERM, payload, size, err)
+                                       : FAIL(err, QN_BAD_INPUT, "a term is no UTF-8");
+    free(payload);
+    return status;
+}
+
+qn_status wal_add_term(wal *log, fmt_str text, error_context *err) {
+    if (text.size > QWAL_MAX_TERM) {
+        return FAIL(err, QN_LIMIT, "a term of %" PRIu64 " bytes is longer than %u", text.size, QWAL_MAX_TERM);
+    }
+    const qwal_term term = {q42_hash(text.data, text.size), text};
+    const uint64_t mark = term_mark_of(text), here = term_marks_find(&log->terms, term.id);
+    const uint64_t known = here != 0 ? here : term_marks_find(&log->state.terms, term.id);
+    if (mark == 0) {
+        return FAIL(err, QN_INTERNAL, "libcrypto refuses to compute SHA-256");
+    }
+    if (known != 0 && known != mark) {
+        char quoted[DIAG_QUOTE_SIZE];
+        return FAIL(err, QN_BAD_INPUT, "%s: another term with the same hash as %s is in the log; rename one of them", log->directory,
+                    diag_quote(quoted, text));
+    }
+    if (here != 0) {
         return QN_OK;
     }
-    const uint64_t size = qwal_encode_term(&term, payload, QWAL_RECORD_BYTES + QWAL_MAX_TERM);
-    qn_status status = size != 0                   ? wal_put_record(log, QWAL_TERM, payload, size, err)
-                       : text.size > QWAL_MAX_TERM ? FAIL(err, QN_LIMIT, "a term of %" PRIu64 " bytes is longer than %u", text.size,
-                                                          QWAL_MAX_TERM)
-                                                   : FAIL(err, QN_BAD_INPUT, "a term is no UTF-8");
-    free(payload);
-    if (status >= 0 && !key_set_add(&log->terms, term.id)) {
-        status = refuse_memory(err);
-    }
-    return status;
+    QN_TRY(put_term(log, &term, err), err, "adding a term");
+    return term_marks_add(&log->terms, term.id, mark) ? QN_OK : refuse_memory(err);
 }
 
 qn_status wal_add_quin(wal *log, const q42_quin *quin, error_context *err) {

@@ -5,7 +5,6 @@
 #ifndef HOST_WAL_INTERNAL_H
 #define HOST_WAL_INTERNAL_H
 #include "base/text_buffer.h"
-#include "graph/key_set.h"
 #include "wal/wal.h"
 
 struct wal {
@@ -22,7 +21,7 @@ struct wal {
     /* the open unit */
     text_buffer unit;     /* whole records, flags and numbers as they will be written but for END */
     text_buffer quins;    /* [n][48], not yet in records */
-    key_set terms;        /* ids whose text stands in `unit` */
+    term_marks terms;     /* of the texts in `unit` */
     uint32_t n_records;
     uint64_t transaction;
     size_t last_record;   /* where in `unit` the last record begins */

@@ -254,7 +254,7 @@ void wal_close(wal *log) {
     wal_state_free(&log->state);
     text_buffer_free(&log->unit);
     text_buffer_free(&log->quins);
-    key_set_free(&log->terms);
+    term_marks_free(&log->terms);
     free(log->path);
     free(log->directory);
     free(log);

@@ -157,8 +157,22 @@ static qn_status take_checkpoint(taking *t) {
     return QN_OK;
 }
 
+static qn_status take_term(taking *t) {
+    qwal_term term;
+    qwal_read_term(t->record->payload, &term);
+    const uint64_t mark = term_mark_of(term.text), before = term_marks_find(&t->state->terms, term.id);
+    if (mark == 0) {
+        return FAIL(t->err, QN_INTERNAL, "libcrypto refuses to compute SHA-256");
+    }
+    if (before != 0) {
+        return before == mark ? QN_OK : refuse(t, "gives an id another text than a record before");
+    }
+    return term_marks_add(&t->state->terms, term.id, mark) ? QN_OK : FAIL(t->err, QN_NO_HOST_MEM, "out of memory for the log's terms");
+}
+
 static qn_status take_payload(taking *t, uint64_t file, uint64_t unit_at) {
     switch (t->record->type) {
+    case QWAL_TERM: return take_term(t);
     case QWAL_SUSPEND: return take_suspend(t, file, unit_at);
     case QWAL_CONSENT: return take_consent(t);
     case QWAL_COMMIT: return take_commit(t);
@@ -224,5 +238,6 @@ qn_status wal_state_build(const wal_set *set, wal_state *state, error_context *e
 
 void wal_state_free(wal_state *state) {
     free(state->agreements);
+    term_marks_free(&state->terms);
     memset(state, 0, sizeof *state);
 }

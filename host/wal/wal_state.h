@@ -10,13 +10,14 @@
  *
  * Threading: one thread at a time.
  * Memory:    owned by the state until wal_state_free; a zeroed one is empty. Nothing points into the log.
- * Errors:    QN_BAD_FILE names the record that contradicts the ones before.
+ * Errors:    QN_BAD_FILE names the record that contradicts the ones before, also one that gives an id a second text.
  */
 #ifndef HOST_WAL_STATE_H
 #define HOST_WAL_STATE_H
 #include <quoin/qwal.h>
 
 #include "base/error.h"
+#include "wal/term_marks.h"
 #include "wal/wal_set.h"
 
 typedef uint32_t wal_standing;
@@ -37,6 +38,7 @@ typedef struct wal_state {
     wal_agreement *agreements; /* [n_agreements], in the order of time, settled ones too */
     size_t n_agreements, n_pending, room;
     uint64_t last_sequence, last_transaction;
+    term_marks terms;    /* of all texts in the files that are there */
     bool has_checkpoint;
     qwal_checkpoint checkpoint; /* the last one */
     uint8_t carried[Q42_DIGEST_BYTES]; /* what the next file's header has to name; of files that are gone the first header tells */

@@ -214,6 +214,30 @@ static void a_signed_commit_is_the_keys_and_a_changed_one_is_not(void **state) {
     assert_non_null(public_key_text(&shown, text));
 }
 
+/* Two texts with the hash 00b38583702c89ab, found by a search. */
+static void a_text_with_the_hash_of_another_one_is_refused_in_the_same_and_in_later_transactions(void **state) {
+    static const char one[] = "\"b9e04f534b5cfbd\"", other[] = "\"36ea95e6402d088\"";
+    (void)state;
+    wal *log = fixture_open();
+    const q42_quin quin = q42_quin_make(q42_hash(one, strlen(one)), 2, 3, 4, 5);
+    error_context err = {0};
+    assert_int_equal(q42_hash(one, strlen(one)), q42_hash(other, strlen(other)));
+    wal_begin(log);
+    assert_int_equal(wal_add_term(log, (fmt_str){one, strlen(one)}, NULL), QN_OK);
+    assert_int_equal(wal_add_term(log, (fmt_str){other, strlen(other)}, &err), QN_BAD_INPUT);
+    assert_non_null(strstr(error_text(&err), "rename"));
+    assert_int_equal(wal_add_quin(log, &quin, NULL), QN_OK);
+    assert_int_equal(wal_commit_unsigned(log, NULL, NULL), QN_OK);
+    wal_begin(log);
+    assert_int_equal(wal_add_term(log, (fmt_str){other, strlen(other)}, NULL), QN_BAD_INPUT);
+    wal_close(log);
+    log = fixture_open();
+    wal_begin(log);
+    assert_int_equal(wal_add_term(log, (fmt_str){other, strlen(other)}, NULL), QN_BAD_INPUT);
+    assert_int_equal(wal_add_term(log, (fmt_str){one, strlen(one)}, NULL), QN_OK);
+    wal_close(log);
+}
+
 typedef struct attribution {
     char texts[8][64];
     uint64_t ids[8], quins[8][2]; /* subject, object */
@@ -309,6 +333,7 @@ int main(void) {
         TEST(a_full_disk_leaves_the_log_as_it_was),
         TEST(results_of_gates_are_kept_beside_and_without_commits),
         TEST(a_signed_commit_is_the_keys_and_a_changed_one_is_not),
+        TEST(a_text_with_the_hash_of_another_one_is_refused_in_the_same_and_in_later_transactions),
         TEST(a_claim_stays_as_it_is_and_gets_two_quins_that_name_agent_and_principal),
         TEST(older_logs_are_imported_with_their_parities_computed_anew),
     };
