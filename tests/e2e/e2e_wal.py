@@ -6,6 +6,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 
 from program import *
 
@@ -122,6 +123,19 @@ def show_and_verify_tell_what_a_log_holds(t):
     shown = t.quoin('wal', 'show', log, '--records', '--json').json()
     t.equal([x['type'] for x in shown['records']], ['TERM', 'TERM', 'TERM', 'QUINS', 'COMMIT'])
     t.equal(t.quoin('wal', 'verify', log, '--json').json()['result'], 'pass')
+
+
+@test
+def a_text_that_is_no_iri_does_not_break_its_line(t):
+    sys.path.insert(0, VECTORS)
+    from qwal_vectors import Log, q_hash, quin, unsigned
+    log, text = Log(), 'two\nlines'
+    unsigned(log, [quin(q_hash(text), q_hash('p'), q_hash(text))], [text, 'p'])
+    os.mkdir(t.path('log'))
+    with open(t.path('log/wal-0000000000000001.qwal'), 'wb') as file:
+        file.write(log.data)
+    lines = t.exits(0, 'wal', 'show', t.path('log'), '--quins').out.splitlines()
+    t.equal(lines[1:], [b'"two\\nlines" "p" "two\\nlines" .'])
 
 
 @test

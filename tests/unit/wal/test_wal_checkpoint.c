@@ -65,6 +65,37 @@ static void a_checkpoint_is_a_volume_with_the_quins_and_terms_since_the_last(voi
     assert_subjects(1, 2, 3);
 }
 
+static void whatever_the_log_accepts_a_checkpoint_can_hold(void **state) {
+    (void)state;
+    static const uint64_t objects[] = {0, 1, UINT64_C(1) << 60, UINT64_C(5) << 60, UINT64_C(7) << 60, UINT64_C(1) << 63, UINT64_MAX};
+    char *text = malloc(65535);
+    assert_non_null(text);
+    memset(text, 'a', 65535);
+    const fmt_str texts[] = {{"", 0}, {"a\0b", 3}, {"\n\x7F", 2}, {text, 65535}, {"did:q42:abc", 11}, {"_:b", 3}};
+    wal *log = fixture_open();
+    wal_begin(log);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(wal_add_term(log, texts[i], NULL), QN_OK);
+    }
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
+        const q42_quin quin = q42_quin_make(objects[i], 0, objects[i], 0, UINT64_MAX);
+        assert_int_equal(wal_add_quin(log, &quin, NULL), QN_OK);
+    }
+    assert_int_equal(wal_commit_unsigned(log, NULL, NULL), QN_OK);
+    wal_checkpoint_report report = checkpoint(log, WAL_KEEP_ALL);
+    graph_volume *volume;
+    error_context err = {0};
+    assert_int_equal(report.n_terms, 6);
+    assert_int_equal(report.n_quins, 7);
+    if (graph_volume_open(report.path, FMT_MODE_DEFAULT, TERMS_AUTO, &volume, &err) < 0) {
+        fail_msg("%s", error_text(&err));
+    }
+    graph_volume_close(volume);
+    wal_checkpoint_report_free(&report);
+    wal_close(log);
+    free(text);
+}
+
 static void the_next_file_carries_the_digest_of_the_checkpoint(void **state) {
     (void)state;
     wal *log = fixture_open();
@@ -204,6 +235,7 @@ static void a_changed_volume_is_told_by_verifying(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_checkpoint_is_a_volume_with_the_quins_and_terms_since_the_last),
+        TEST(whatever_the_log_accepts_a_checkpoint_can_hold),
         TEST(the_next_file_carries_the_digest_of_the_checkpoint),
         TEST(nothing_new_makes_no_checkpoint),
         TEST(files_go_when_their_quins_are_in_volumes_and_numbers_go_on),
