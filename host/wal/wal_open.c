@@ -115,7 +115,9 @@ static bool make_file(wal *log, const char *path, const qwal_header *header, int
     if (fd < 0) {
         return false;
     }
-    const bool is_named = write_header(fd, header) && renameat(log->folder, NEW_NAME, log->folder, name) == 0;
+    const bool is_free = faccessat(log->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0; /* under the lock nobody else makes it */
+    errno = is_free ? 0 : EEXIST;
+    const bool is_named = is_free && write_header(fd, header) && renameat(log->folder, NEW_NAME, log->folder, name) == 0;
     if (!is_named || fsync(log->folder) != 0) {
         const int number = errno;
         log->is_failed = log->is_failed || is_named; /* it may be there: nothing can be added to the file before it */
@@ -196,20 +198,15 @@ static qn_status recover(wal *log, wal_recovery *recovery, error_context *err) {
 /* ---------------------------------------------------------------- opening */
 
 static qn_status open_files(wal *log, const wal_options *options, wal_recovery *recovery, error_context *err) {
+    bool is_there = false;
     QN_TRY(open_folder(log, options->may_create, err), err, "opening the log");
-    if (!options->may_create && !wal_set_exists(log->directory)) { /* a wrong directory gets no lock */
+    QN_TRY(wal_set_exists(log->directory, &is_there, err), err, "opening the log");
+    if (!is_there && !options->may_create) { /* a wrong directory gets no lock */
         return FAIL(err, QN_NOT_FOUND, "%s: holds no log (no file wal-*.qwal)", log->directory);
     }
     QN_TRY(take_lock(log, err), err, "opening the log");
-    error_context found = {0};
-    const qn_status status = recover(log, recovery, &found);
-    if (status == QN_NOT_FOUND && options->may_create && log->path == NULL) {
-        return wal_start_file(log, err);
-    }
-    if (status < 0 && err != NULL) {
-        *err = found;
-    }
-    return status;
+    QN_TRY(wal_set_exists(log->directory, &is_there, err), err, "opening the log"); /* now nobody else can make one */
+    return is_there ? recover(log, recovery, err) : wal_start_file(log, err);
 }
 
 qn_status wal_open(const wal_options *options, wal **out_log, wal_recovery *out_recovery, error_context *err) {

@@ -44,18 +44,22 @@ static bool read_name(const char *name, uint64_t *out_first) {
     return value != 0;
 }
 
-bool wal_set_exists(const char *directory) {
+qn_status wal_set_exists(const char *directory, bool *out_exists, error_context *err) {
     DIR *folder = opendir(directory);
     const struct dirent *entry;
     uint64_t first;
     bool is_there = false;
-    while (folder != NULL && !is_there && (entry = readdir(folder)) != NULL) {
+    if (folder == NULL) {
+        return error_from_errno(err, errno, directory, "cannot be listed");
+    }
+    errno = 0;
+    while (!is_there && (entry = readdir(folder)) != NULL) {
         is_there = read_name(entry->d_name, &first);
     }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return is_there;
+    const int number = errno;
+    closedir(folder);
+    *out_exists = is_there;
+    return is_there || number == 0 ? QN_OK : error_from_errno(err, number, directory, "cannot be listed");
 }
 
 /* ---------------------------------------------------------------- listing */

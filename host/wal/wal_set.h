@@ -45,8 +45,8 @@ bool wal_set_next(const wal_set *set, wal_set_walk *walk, qwal_record *out_recor
 /* The file with this first sequence, or null. */
 const wal_file *wal_set_find(const wal_set *set, uint64_t first);
 
-/* Whether a directory holds any file of a log. False, too, when it cannot be listed. */
-bool wal_set_exists(const char *directory);
+/* Whether a directory holds any file of a log. */
+qn_status wal_set_exists(const char *directory, bool *out_exists, error_context *err);
 
 /* DIRECTORY/wal-FIRST.qwal and the like, malloc'ed; null without memory. */
 char *wal_path_of_log(const char *directory, uint64_t first);
