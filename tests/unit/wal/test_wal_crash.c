@@ -2,6 +2,13 @@
  * goes on. */
 #include "wal_fixture.h"
 
+/* Nothing is left of what was cut off. */
+static void assert_clean(void) {
+    wal_set set;
+    assert_int_equal(wal_set_open(fixture_directory, FMT_MODE_STRICT, NULL, NULL, &set, NULL), QN_OK);
+    wal_set_close(&set);
+}
+
 /* Two commits; then `last` writes one more unit. For each cut the log is opened, and goes on with subject 99. */
 typedef void write_fn(wal *log);
 
@@ -21,6 +28,7 @@ static void cut_everywhere(write_fn *last, bool is_shown, const uint64_t *shown,
         uint64_t found[16];
         fixture_write(path, bytes, size);
         log = fixture_open();
+        assert_clean();
         fixture_commit(log, 99);
         wal_close(log);
         const size_t n = fixture_subjects(found, 16), n_middle = size == whole && is_shown ? n_shown : 0;
@@ -87,6 +95,7 @@ static void holes_in_the_last_unit_take_it_away_as_a_whole(void **state) {
         fixture_write(path, holed, whole);
         log = fixture_open();
         wal_close(log);
+        assert_clean();
         assert_subjects(1);
     }
     free(holed);
