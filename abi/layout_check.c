@@ -1,5 +1,6 @@
 /* layout_check.c — static asserts on the size and the offset of every member of the ABI, compiled in every build. A change here is a
  * change of the ABI: it needs a line in abi/doc/CHANGELOG.md. */
+#include <quoin/ext/device_sample.h>
 #include <quoin/ext/test_fault.h>
 #include <quoin/glue.h>
 #include <quoin/note.h>
@@ -316,6 +317,17 @@ AT(qn_elf_note, content_bytes, 4);
 AT(qn_elf_note, type, 8);
 AT(qn_elf_note, owner, 12);
 AT(qn_elf_note, content, 20);
+
+SIZE(qn_sample, 32);
+AT(qn_sample, buffer, 4);
+AT(qn_sample, k, 8);
+AT(qn_sample, n_columns, 12);
+AT(qn_sample, ids, 16);
+AT(qn_sample, values, 24);
+
+SIZE(qn_device_sample, 16);
+AT(qn_device_sample, max_k, 4);
+AT(qn_device_sample, step, 8);
 
 SIZE(qn_test_fault, 24);
 AT(qn_test_fault, size, 0);

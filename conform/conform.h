@@ -110,6 +110,8 @@ typedef struct cf_backend {
 /* Opens it with a team of n_workers (0: ctx->n_workers). UNSUPPORTED when start or open answers UNAVAILABLE, DENIED or BUSY, when there
  * is no such device, or when the device does not offer ctx->numeric; any other refusal fails the test. */
 void cf_open(cf_context *ctx, cf_backend *out, uint32_t n_workers);
+/* The same with a blob store that behaves as CF_BLOBS_* says. */
+void cf_open_with_blobs(cf_context *ctx, cf_backend *out, uint32_t n_workers, uint32_t blob_mode);
 /* Closes, stops, and fails the test when the plugin still holds memory. A zeroed one is legal. */
 void cf_close(cf_context *ctx, cf_backend *self);
 

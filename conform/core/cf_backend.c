@@ -137,6 +137,10 @@ static void tell_plugin(cf_context *ctx, const cf_backend *b) {
 }
 
 void cf_open(cf_context *ctx, cf_backend *out, uint32_t n_workers) {
+    cf_open_with_blobs(ctx, out, n_workers, CF_BLOBS_KEEP);
+}
+
+void cf_open_with_blobs(cf_context *ctx, cf_backend *out, uint32_t n_workers, uint32_t blob_mode) {
     const qn_query_in in = {.size = sizeof in, .minor = QN_ABI_MINOR, .build_id = "conform", .cpu_features = {ctx->features}};
     qn_error error;
     memset(out, 0, sizeof *out);
@@ -150,6 +154,7 @@ void cf_open(cf_context *ctx, cf_backend *out, uint32_t n_workers) {
     out->verbs = out->about.plugin;
     out->host = cf_host_open(n_workers == 0 ? ctx->n_workers : n_workers, ctx->features);
     CF_CHECK(ctx, out->host != NULL, "this machine has no memory or threads for the test itself");
+    cf_host_set_blobs(out->host, blob_mode);
     cf_clear(&error);
     judge_opening(ctx, "start", out->verbs->start(cf_host_services(out->host), ctx->options[CF_AT_START],
                                                   ctx->n_options[CF_AT_START], &out->plugin, &error), &error);

@@ -1,7 +1,8 @@
-/* cf_blobs.h — a blob store in memory that keeps what it is given or answers as a damaged one would.
+/* cf_blobs.h — the blob store of all hosts of this process: it keeps what it is given, so that the second life of a plugin finds what
+ * the first one left, in another process of the same run too (cf_blob_files.h); or it answers as a damaged one would.
  *
- * Threading: one thread at a time.
- * Memory:    owned by the store until cf_blobs_free.
+ * Threading: thread-safe.
+ * Memory:    belongs to the process and lasts as long.
  */
 #ifndef CF_BLOBS_H
 #define CF_BLOBS_H
@@ -9,17 +10,11 @@
 
 #include <quoin/abi.h>
 
-typedef struct cf_blob cf_blob;
+/* As blob_get and blob_put of abi.h, for a store that behaves as `mode` says (CF_BLOBS_* of cf_host.h). */
+uint64_t cf_blobs_get(uint32_t mode, const char *key, void *data, uint64_t room);
+qn_status cf_blobs_put(uint32_t mode, const char *key, const void *data, uint64_t bytes);
 
-typedef struct cf_blobs {
-    cf_blob *first;
-    uint64_t n;
-    uint32_t mode;  /* CF_BLOBS_* of cf_host.h */
-} cf_blobs;
-
-/* As blob_get and blob_put of abi.h. */
-uint64_t cf_blobs_get(const cf_blobs *blobs, const char *key, void *data, uint64_t room);
-qn_status cf_blobs_put(cf_blobs *blobs, const char *key, const void *data, uint64_t bytes);
-void cf_blobs_free(cf_blobs *blobs);
+/* How many there are. */
+uint64_t cf_blobs_count(void);
 
 #endif

@@ -34,7 +34,7 @@ struct cf_host {
     const char *_Atomic misuse;
     uint64_t log_lines;
     char last_log[512];
-    cf_blobs blobs;
+    uint32_t blob_mode;          /* CF_BLOBS_* */
     cf_team *team;
 };
 
@@ -197,7 +197,7 @@ static uint64_t QN_CALL host_blob_get(void *ctx, const char *key, void *data, ui
         note_misuse(host, "blob_get without a key, or with room and no place");
         return 0;
     }
-    return cf_blobs_get(&host->blobs, key, data, room);
+    return cf_blobs_get(host->blob_mode, key, data, room);
 }
 
 static qn_status QN_CALL host_blob_put(void *ctx, const char *key, const void *data, uint64_t bytes) {
@@ -207,7 +207,7 @@ static qn_status QN_CALL host_blob_put(void *ctx, const char *key, const void *d
         note_misuse(host, "blob_put without a key, or with bytes and no data");
         return QN_BAD_ARG;
     }
-    return cf_blobs_put(&host->blobs, key, data, bytes);
+    return cf_blobs_put(host->blob_mode, key, data, bytes);
 }
 
 static uint64_t QN_CALL host_time_ns(void *ctx) {
@@ -279,7 +279,6 @@ uint64_t cf_host_close(cf_host *host) {
         free(block->memory);
         free(block);
     }
-    cf_blobs_free(&host->blobs);
     pthread_mutex_destroy(&host->lock);
     free(host);
     return left;
@@ -338,21 +337,9 @@ void cf_host_cancel_at(cf_host *host, uint64_t n) {
 }
 
 void cf_host_set_blobs(cf_host *host, uint32_t mode) {
-    host->blobs.mode = mode;
+    host->blob_mode = mode;
     host->services.blob_get = mode == CF_BLOBS_ABSENT ? NULL : host_blob_get;
     host->services.blob_put = mode == CF_BLOBS_ABSENT ? NULL : host_blob_put;
-}
-
-uint64_t cf_host_blobs(const cf_host *host) {
-    return host->blobs.n;
-}
-
-void cf_host_take_blobs(cf_host *host, cf_host *from) {
-    cf_blobs_free(&host->blobs);
-    host->blobs.first = from->blobs.first;
-    host->blobs.n = from->blobs.n;
-    from->blobs.first = NULL;
-    from->blobs.n = 0;
 }
 
 const char *cf_host_misuse(const cf_host *host) {

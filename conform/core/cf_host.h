@@ -1,7 +1,7 @@
 /* cf_host.h — the host services of abi.h with nothing behind them but libc and threads, made for watching a plugin.
  *
  * Memory is counted by kind and canaried; the k-th allocation can be made to fail; the cancel flag can be raised by a count of service
- * calls; the blob store keeps, forgets, shortens or garbles; the team is real threads, a barrier and a counter.
+ * calls; the blob store (cf_blobs.h) keeps, forgets, shortens or garbles; the team is real threads, a barrier and a counter.
  *
  * Threading: as qn_host asks. cf_host_open and cf_host_close: one thread.
  * Memory:    cf_host_close frees what the plugin left behind and tells how many bytes that was.
@@ -58,11 +58,8 @@ enum {
     CF_BLOBS_ABSENT,   /* the services are null */
     CF_BLOBS_MODES
 };
-/* Before start. CF_BLOBS_KEEP at first. */
+/* Before start. CF_BLOBS_KEEP at first: all hosts of a process have one store, so that a later life finds what an earlier one put. */
 void cf_host_set_blobs(cf_host *host, uint32_t mode);
-/* Blobs put so far, and their keys and bytes move to another host: what an earlier process left. */
-uint64_t cf_host_blobs(const cf_host *host);
-void cf_host_take_blobs(cf_host *host, cf_host *from);
 
 /* First thing that the plugin did wrong with a service ("mem_free of memory that the host did not give"), or null. Static. */
 const char *cf_host_misuse(const cf_host *host);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "backends/elf_note.h"
@@ -22,7 +23,6 @@ typedef struct open_file {
     bool is_sanitized; /* such a build has symbols, libraries and constructors of the sanitizer */
 } open_file;
 
-/* The test's process ends with it: the mapping is not given back. */
 static void open_plugin(cf_context *ctx, open_file *out) {
     error_context err = {0};
     char why[ELF_WHY_SIZE];
@@ -31,6 +31,10 @@ static void open_plugin(cf_context *ctx, open_file *out) {
     error_clear(&err);
     CF_CHECK(ctx, elf_note_read(out->file.span, &out->facts, &err) >= 0, "%s", error_text(&err));
     out->is_sanitized = out->facts.has_note && out->facts.note.sanitizer != QN_SANITIZER_NONE;
+}
+
+static void close_plugin(open_file *f) {
+    mapped_file_close(&f->file);
 }
 
 /* --- The note --------------------------------------------------------------------------------------------------------- */
@@ -58,6 +62,7 @@ static void the_note_is_there_and_lets_the_file_be_loaded(cf_context *ctx) {
     CF_CHECK(ctx, f.facts.note.device_class >= QN_DEVICE_CPU && f.facts.note.device_class <= QN_DEVICE_REMOTE, "device class %u",
              f.facts.note.device_class);
     CF_CHECK(ctx, f.facts.note.reserved == 0, "the reserved word of the note is %u", f.facts.note.reserved);
+    close_plugin(&f);
 }
 
 static qn_query_fn load(cf_context *ctx) {
@@ -83,6 +88,7 @@ static void the_note_says_what_the_query_says(cf_context *ctx) {
     CF_CHECK(ctx, strcmp(note->version, out.version) == 0, "the note says version '%s', the query '%s'", note->version, out.version);
     CF_CHECK(ctx, strcmp(note->licence, out.licence) == 0, "the note says licence '%s', the query '%s'", note->licence, out.licence);
     CF_CHECK(ctx, note->abi_minors[QN_ABI_MAJOR] == out.minor, "the note says minor %u, the query %u", note->abi_minors[QN_ABI_MAJOR], out.minor);
+    close_plugin(&f);
 }
 
 /* --- What the linker sees --------------------------------------------------------------------------------------------- */
@@ -99,6 +105,7 @@ static void one_symbol_is_exported(cf_context *ctx) {
                  "it exports %s; %s alone is wanted (hidden visibility and exports.map see to it)", name, QN_QUERY_SYMBOL);
     }
     CF_CHECK(ctx, is_there, "it does not export %s", QN_QUERY_SYMBOL);
+    close_plugin(&f);
 }
 
 static bool is_allowed_library(const char *name) {
@@ -119,6 +126,7 @@ static void no_library_beyond_the_system_s_own_is_needed(cf_context *ctx) {
         CF_CHECK(ctx, is_allowed_library(name) || f.is_sanitized,
                  "it needs %s; link it statically with hidden symbols, or open it in start", name);
     }
+    close_plugin(&f);
 }
 
 static void nothing_runs_when_it_is_loaded(cf_context *ctx) {
@@ -127,6 +135,7 @@ static void nothing_runs_when_it_is_loaded(cf_context *ctx) {
     /* One is the compiler's own (frame_dummy). */
     CF_CHECK(ctx, f.view.n_constructors <= 1 || f.is_sanitized, "it has %llu constructors; the compiler's own is one",
              (unsigned long long)f.view.n_constructors);
+    close_plugin(&f);
 }
 
 static void its_stack_and_code_are_plain(cf_context *ctx) {
@@ -135,6 +144,7 @@ static void its_stack_and_code_are_plain(cf_context *ctx) {
     CF_CHECK(ctx, !f.view.has_executable_stack, "it wants an executable stack");
     CF_CHECK(ctx, !f.view.has_writable_code, "it has a segment that is writable and executable");
     CF_CHECK(ctx, !elf_view_has_text_relocations(&f.view), "it has text relocations");
+    close_plugin(&f);
 }
 
 static const char *const forbidden[] = {
@@ -167,6 +177,7 @@ static void imports_that_change_the_process_are_told(cf_context *ctx) {
     if (n > 0 && !f.is_sanitized) {
         cf_unsupported(ctx, "%u imports could change or end the process; see the notes", n);
     }
+    close_plugin(&f);
 }
 
 /* --- Loading ---------------------------------------------------------------------------------------------------------- */
@@ -200,6 +211,30 @@ static void it_is_found_once_when_loaded_twice(cf_context *ctx) {
     CF_CHECK(ctx, load(ctx) == load(ctx), "loading it twice gives two functions");
 }
 
+/* What a host does that finds the same plugin under two names, and what two versions of one plugin are. */
+static void two_copies_do_not_meet(cf_context *ctx) {
+    char path[32];
+    const qn_query_in in = {.size = sizeof in, .minor = QN_ABI_MINOR, .build_id = "conform", .cpu_features = {ctx->features}};
+    qn_query_out first = {.size = sizeof first}, second = {.size = sizeof second};
+    open_file f;
+    qn_query_fn other = NULL;
+    open_plugin(ctx, &f);
+    const int fd = memfd_create("copy", MFD_CLOEXEC);
+    CF_CHECK(ctx, fd >= 0, "no copy could be made in memory");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const bool is_written = write(fd, f.file.span.data, (size_t)f.file.span.size) == (ssize_t)f.file.span.size;
+    const qn_query_fn query = load(ctx);
+    void *library = is_written ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    void *symbol = library == NULL ? NULL : dlsym(library, QN_QUERY_SYMBOL);
+    close(fd);
+    CF_CHECK(ctx, is_written, "no copy could be made in memory");
+    CF_CHECK(ctx, symbol != NULL, "a copy of it cannot be loaded beside it: %s", dlerror());
+    memcpy(&other, &symbol, sizeof other);
+    CF_CHECK(ctx, query(&in, &first) == QN_OK && other(&in, &second) == QN_OK, "one of two copies does not answer the query");
+    CF_CHECK(ctx, query != other && first.plugin != second.plugin, "two copies of the file share their table: a symbol of one is the other's");
+    close_plugin(&f);
+}
+
 static const cf_test tests[] = {
     CF_TEST(the_note_is_there_and_lets_the_file_be_loaded, "Q7", CF_MUST_PROTOCOL),
     CF_TEST(the_note_says_what_the_query_says, "Q7", CF_MUST_PROTOCOL),
@@ -211,5 +246,6 @@ static const cf_test tests[] = {
     CF_TEST(loading_it_changes_nothing, "Q3", CF_MUST_PROTOCOL),
     CF_TEST(asking_it_changes_nothing, "Q3", CF_MUST_PROTOCOL),
     CF_TEST(it_is_found_once_when_loaded_twice, "Q3", CF_MUST_PROTOCOL),
+    CF_TEST(two_copies_do_not_meet, "Q1", CF_MUST_PROTOCOL),
 };
 const cf_suite cf_suite_file = {0, "file", tests, CF_COUNT_OF(tests), true};

@@ -1,4 +1,5 @@
-/* cases_elementwise.c — ADD, SCALE, GATED and SOFTCAP: element by element, at lengths around every vector width, and at the edges of f32. */
+/* cases_elementwise.c — ADD, SCALE, GATED and SOFTCAP: element by element, at lengths around every vector width, and at
+ * the edges of f32. */
 #include "cases.h"
 
 typedef struct element_case {
@@ -25,7 +26,10 @@ static void fill_elements(op_model *m, const element_case *e, uint64_t n, float 
 static void check_elements(harness *h, const element_case *e) {
     const bool has_two = e->op == QN_OP_ADD || e->op == QN_OP_GATED;
     if (!cf_case(h->ctx, "%s n %u t %u%s%s size %g%s", qn_op_name(e->op), e->n, e->t, e->is_weight ? " weight" : "",
-                 e->is_twice ? " of itself" : "", (double)e->size, e->edges != NULL ? " edges" : e->kind == DATA_EXACT ? " integers" : "")) {
+                 e->is_twice ? " of itself" : "", (double)e->size,
+                 e->edges != NULL        ? " edges"
+                 : e->kind == DATA_EXACT ? " integers"
+                                         : "")) {
         return;
     }
     op_model m;
@@ -45,8 +49,8 @@ static void check_elements(harness *h, const element_case *e) {
         inputs[1] = op_model_rows(&m, "b", QN_ROLE_INPUT, e->n, QN_DIM_TOKENS);
         step.inputs[inputs[1]] = b;
     }
-    op_program_add_op(m.builder, e->op, QN_NO_LAYER, has_two ? 2 : 1, inputs, op_model_rows(&m, "y", QN_ROLE_OUTPUT, e->n, QN_DIM_TOKENS),
-                      e->attrs, e->attrs_bytes);
+    op_program_add_op(m.builder, e->op, QN_NO_LAYER, has_two ? 2 : 1, inputs,
+                      op_model_rows(&m, "y", QN_ROLE_OUTPUT, e->n, QN_DIM_TOKENS), e->attrs, e->attrs_bytes);
     op_model_finish(&m);
     harness_rows(h, &m, &step, e->kind == DATA_EXACT, QN_WEIGHT_BORROW);
     op_model_free(&m);
@@ -64,7 +68,8 @@ static void check_lengths(harness *h, element_case e) {
 }
 
 /* Zeros of both signs, ones, subnormals, the largest whose sum is finite. */
-static const float edges[] = {0.0f, -0.0f, 1, -1, 0x1p-149f, -0x1p-127f, 0x1p-126f, 0x1.fffffep126f, -0x1.fffffep126f, 0x1p-60f, 1.5f, -2};
+static const float edges[] = {
+    0.0f, -0.0f, 1, -1, 0x1p-149f, -0x1p-127f, 0x1p-126f, 0x1.fffffep126f, -0x1.fffffep126f, 0x1p-60f, 1.5f, -2};
 
 static void check_edges(harness *h, element_case e, uint32_t n_edges) {
     e.edges = edges;
@@ -151,7 +156,8 @@ static void softcap_keeps_the_bound(cf_context *ctx) {
     harness_open(&h, ctx);
     for (size_t i = 0; i < CF_COUNT_OF(caps); i++) {
         const qn_softcap_attrs attrs = {.size = sizeof attrs, .cap = caps[i]};
-        const element_case softcap = {.op = QN_OP_SOFTCAP, .kind = DATA_REAL, .attrs = &attrs, .attrs_bytes = sizeof attrs};
+        const element_case softcap = {
+            .op = QN_OP_SOFTCAP, .kind = DATA_REAL, .attrs = &attrs, .attrs_bytes = sizeof attrs};
         check_lengths(&h, softcap);
         check_edges(&h, softcap, CF_COUNT_OF(edges));
     }
@@ -159,16 +165,16 @@ static void softcap_keeps_the_bound(cf_context *ctx) {
 }
 
 static const cf_test add_tests[] = {
-    CF_TEST(add_of_rows_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(add_of_a_weight_reaches_every_row, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(add_of_rows_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(add_of_a_weight_reaches_every_row, "R1 R2 R3", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_add = CF_SUITE(2, "add", add_tests);
-static const cf_test scale_tests[] = {CF_TEST(scale_is_one_rounded_product, "R1 R2 R3", CF_MUST_DECODE)};
+static const cf_test scale_tests[] = {CASES_TEST(scale_is_one_rounded_product, "R1 R2 R3", CF_MUST_DECODE)};
 const cf_suite cf_suite_scale = CF_SUITE(2, "scale", scale_tests);
 static const cf_test gated_tests[] = {
-    CF_TEST(gated_silu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(gated_gelu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(gated_silu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(gated_gelu_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_gated = CF_SUITE(2, "gated", gated_tests);
-static const cf_test softcap_tests[] = {CF_TEST(softcap_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE)};
+static const cf_test softcap_tests[] = {CASES_TEST(softcap_keeps_the_bound, "R1 R2 R3", CF_MUST_DECODE)};
 const cf_suite cf_suite_softcap = CF_SUITE(2, "softcap", softcap_tests);

@@ -1,4 +1,5 @@
 /* cases_layers.c — whole layers of every family: the fused program, the materialised one, and each of its ops. */
+#include "blame.h"
 #include "cases.h"
 #include "chat.h"
 #include "judge.h"
@@ -14,25 +15,22 @@ typedef struct layer_run {
     chat *c;
     judge *j;
     rig fused, written;
+    const op_step *steps[CF_COUNT_OF(counts)]; /* so far */
+    uint32_t n_steps;
 } layer_run;
 
-/* A step that is wrong in the fused program: is an op to blame, or what was made of several? */
-static void blame(layer_run *r, const op_step *step, const char *text) {
-    judge_every_op(r->h->ctx, &r->written, step, r->h->ctx->numeric, "with MATERIALIZE");
-    cf_fail(r->h->ctx, "the fused program is wrong (%s); with MATERIALIZE every op keeps its bound", text);
-}
-
 static void run_layer_step(layer_run *r, const op_step *step) {
+    cf_context *const ctx = r->h->ctx;
     char text[256];
+    r->steps[r->n_steps++] = step;
     judge_step(r->j, step);
     rig_run(&r->written, step);
     rig_run(&r->fused, step);
-    judge_every_op(r->h->ctx, &r->written, step, r->h->ctx->numeric, "with MATERIALIZE");
-    if (!judge_is_near(r->j, &r->written, step, text)) {
-        cf_fail(r->h->ctx, "with MATERIALIZE every op keeps its bound, but what later steps read is wrong: %s", text);
-    }
+    judge_every_op(ctx, &r->written, step, ctx->numeric, "with MATERIALIZE");
+    CF_CHECK(ctx, judge_is_near(r->j, &r->written, step, text),
+             "with MATERIALIZE every op keeps its bound, but what later steps read is wrong: %s", text);
     if (!judge_is_near(r->j, &r->fused, step, text)) {
-        blame(r, step, text);
+        blame_fused(ctx, r->fused.on, &r->s->m, &r->fused.limits, 0, r->steps, r->n_steps, text);
     }
 }
 
@@ -56,7 +54,8 @@ static void check_layers(harness *h, const stack_family *family, const stack_sha
         rig_open(&r.fused, h->ctx, harness_widest(h), &s.m, &limits, 0);
         rig_open(&r.written, h->ctx, &h->one, &s.m, &limits, QN_COMPILE_MATERIALIZE);
         for (size_t i = 0; i < CF_COUNT_OF(counts); first += counts[i], i++) {
-            run_layer_step(&r, chat_step(&c, &(chat_tokens){.n = counts[i], .first = first, .is_shuffled = i % 2 == 1}));
+            run_layer_step(&r,
+                           chat_step(&c, &(chat_tokens){.n = counts[i], .first = first, .is_shuffled = i % 2 == 1}));
         }
         rig_close(&r.fused);
         rig_close(&r.written);
@@ -72,8 +71,9 @@ static uint32_t layers_of(const stack_family *family) {
 }
 
 static void check_family(cf_context *ctx, uint32_t index) {
-    static const qn_format formats[] = {QN_FORMAT_F32,  QN_FORMAT_F16,  QN_FORMAT_BF16, QN_FORMAT_Q8_0, QN_FORMAT_Q4_0,     QN_FORMAT_Q4_1,
-                                        QN_FORMAT_Q5_0, QN_FORMAT_Q4_K, QN_FORMAT_Q5_K, QN_FORMAT_Q6_K, QN_FORMAT_Q4_K_SOA, QN_FORMAT_TERNARY};
+    static const qn_format formats[] = {QN_FORMAT_F32,  QN_FORMAT_F16,  QN_FORMAT_BF16,     QN_FORMAT_Q8_0,
+                                        QN_FORMAT_Q4_0, QN_FORMAT_Q4_1, QN_FORMAT_Q5_0,     QN_FORMAT_Q4_K,
+                                        QN_FORMAT_Q5_K, QN_FORMAT_Q6_K, QN_FORMAT_Q4_K_SOA, QN_FORMAT_TERNARY};
     const stack_family *const family = &stack_families[index];
     stack_shape mixed = stack_mixed_shape(layers_of(family));
     harness h;
@@ -81,7 +81,8 @@ static void check_family(cf_context *ctx, uint32_t index) {
     mixed.state_format = index % 2 == 0 ? QN_FORMAT_F16 : QN_FORMAT_F32;
     check_layers(&h, family, &mixed, "in formats of all kinds");
     for (uint32_t f = index % 3; f < CF_COUNT_OF(formats) && !ctx->is_quick; f += 3) {
-        const stack_shape shape = stack_small_shape(layers_of(family), formats[f], f % 2 == 0 ? QN_FORMAT_F16 : QN_FORMAT_F32);
+        const stack_shape shape = stack_small_shape(layers_of(family), formats[f],
+                                                    f % 2 == 0 ? QN_FORMAT_F16 : QN_FORMAT_F32);
         check_layers(&h, family, &shape, qn_format_name(formats[f]));
     }
     harness_close(&h);
@@ -135,7 +136,8 @@ static void a_layer_keeps_its_limits_over_a_long_prompt(cf_context *ctx) {
                 step.n_outputs = 1;
                 judge_step(&j, &step);
                 rig_run(&r, &step);
-                CF_CHECK(ctx, judge_is_near(&j, &r, &step, text), "%s: %s", i == 0 ? "the prompt" : "the token behind it", text);
+                CF_CHECK(ctx, judge_is_near(&j, &r, &step, text), "%s: %s",
+                         i == 0 ? "the prompt" : "the token behind it", text);
             }
             rig_close(&r);
             judge_close(&j);
@@ -147,14 +149,14 @@ static void a_layer_keeps_its_limits_over_a_long_prompt(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_LONG_TEST(layers_of_llama_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_qwen2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_qwen3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_gemma2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_gemma3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_phi3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_of_every_kind_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(layers_in_further_formats_compute_what_their_ops_say, "R1 R4", 0, 2),
-    CF_LONG_TEST(a_layer_keeps_its_limits_over_a_long_prompt, "R1", CF_MUST_DECODE, 2),
+    CASES_TEST(layers_of_llama_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_qwen2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_qwen3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_gemma2_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_gemma3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_phi3_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_of_every_kind_compute_what_their_ops_say, "R1 R4", CF_MUST_DECODE),
+    CASES_TEST(layers_in_further_formats_compute_what_their_ops_say, "R1 R4", 0),
+    CASES_TEST(a_layer_keeps_its_limits_over_a_long_prompt, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_layers = CF_SUITE(4, "layers", tests);

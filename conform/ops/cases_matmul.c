@@ -1,4 +1,5 @@
-/* cases_matmul.c — MATMUL in every weight format: exact integers, real numbers, corner values, shapes around every vector width. */
+/* cases_matmul.c — MATMUL in every weight format: exact integers, real numbers, corner values, shapes around every
+ * vector width. */
 #include "cases.h"
 
 typedef struct matmul_shape {
@@ -10,8 +11,9 @@ typedef struct matmul_shape {
 
 static void check_matmul(harness *h, qn_format format, const matmul_shape *shape, uint32_t kind) {
     cf_context *const ctx = h->ctx;
-    if (!cf_case(ctx, "%s n %u k %u t %u%s%s, %s", qn_format_name(format), shape->n, shape->k, shape->t, shape->has_bias ? " bias" : "",
-                 shape->first_rows > 0 ? " behind other rows" : "", op_data_name(kind))) {
+    if (!cf_case(ctx, "%s n %u k %u t %u%s%s, %s", qn_format_name(format), shape->n, shape->k, shape->t,
+                 shape->has_bias ? " bias" : "", shape->first_rows > 0 ? " behind other rows" : "",
+                 op_data_name(kind))) {
         return;
     }
     op_model m;
@@ -55,8 +57,11 @@ static void check_shapes(harness *h, qn_format format, uint32_t kind) {
     uint32_t turn = format * 5;
     for (uint32_t i = 0; lengths[i] != 0; i++) {
         for (uint32_t r = 0; r < (h->ctx->is_quick && i % 3 != 0 ? 0 : repeats); r++, turn++) {
-            const matmul_shape shape = {.n = rows[turn % CF_COUNT_OF(rows)], .k = lengths[i], .t = tokens[turn % CF_COUNT_OF(tokens)],
-                                        .has_bias = turn % 3 == 0, .first_rows = turn % 5 == 1 ? 1 + turn % 3 : 0,
+            const matmul_shape shape = {.n = rows[turn % CF_COUNT_OF(rows)],
+                                        .k = lengths[i],
+                                        .t = tokens[turn % CF_COUNT_OF(tokens)],
+                                        .has_bias = turn % 3 == 0,
+                                        .first_rows = turn % 5 == 1 ? 1 + turn % 3 : 0,
                                         .weight_flags = turn % 4 == 2 ? QN_WEIGHT_COPY : QN_WEIGHT_BORROW};
             check_matmul(h, format, &shape, kind);
         }
@@ -64,17 +69,20 @@ static void check_shapes(harness *h, qn_format format, uint32_t kind) {
 }
 
 static void check_model_sizes(harness *h, qn_format format) {
-    static const matmul_shape shapes[] = {{.n = 192, .k = 1536, .t = 1, .weight_flags = QN_WEIGHT_BORROW},
-                                          {.n = 1536, .k = 256, .t = 1, .has_bias = true, .weight_flags = QN_WEIGHT_BORROW},
-                                          {.n = 96, .k = 1536, .t = 33, .weight_flags = QN_WEIGHT_BORROW}};
+    static const matmul_shape shapes[] = {
+        {.n = 192, .k = 1536, .t = 1, .weight_flags = QN_WEIGHT_BORROW},
+        {.n = 1536, .k = 256, .t = 1, .has_bias = true, .weight_flags = QN_WEIGHT_BORROW},
+        {.n = 96, .k = 1536, .t = 33, .weight_flags = QN_WEIGHT_BORROW}};
     for (size_t i = 0; i < (h->ctx->is_quick ? 1 : CF_COUNT_OF(shapes)); i++) {
         check_matmul(h, format, &shapes[i], DATA_REAL);
     }
 }
 
-/* Scales of zero, subnormal and largest, all bits set or clear. Formats of f32's own range would overflow in the sum. */
+/* Scales of zero, subnormal and largest, all bits set or clear. Formats of f32's own range would overflow in the sum.
+ */
 static void check_corners(harness *h, qn_format format) {
-    const matmul_shape shape = {.n = 12, .k = op_format_unit(format) == 1 ? 48 : 256, .t = 3, .weight_flags = QN_WEIGHT_BORROW};
+    const matmul_shape shape = {
+        .n = 12, .k = op_format_unit(format) == 1 ? 48 : 256, .t = 3, .weight_flags = QN_WEIGHT_BORROW};
     if (format != QN_FORMAT_F32 && format != QN_FORMAT_BF16 && format != QN_FORMAT_TERNARY) {
         check_matmul(h, format, &shape, DATA_CORNERS);
     }
@@ -111,8 +119,8 @@ static void a_row_of_nan_spoils_only_its_own_products(cf_context *ctx) {
             op_model_init(&m, ctx, DATA_REAL, rows[i]);
             const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, 256, QN_DIM_TOKENS);
             const uint32_t inputs[2] = {op_model_weight(&m, "w", formats[f], 256, 24), x};
-            op_program_add_op(m.builder, QN_OP_MATMUL, QN_NO_LAYER, 2, inputs, op_model_rows(&m, "y", QN_ROLE_OUTPUT, 24, QN_DIM_TOKENS),
-                              NULL, 0);
+            op_program_add_op(m.builder, QN_OP_MATMUL, QN_NO_LAYER, 2, inputs,
+                              op_model_rows(&m, "y", QN_ROLE_OUTPUT, 24, QN_DIM_TOKENS), NULL, 0);
             op_model_finish(&m);
             op_step step = case_step(rows[i]);
             float *const values = op_model_values(&m, false, 256 * rows[i]);
@@ -129,9 +137,9 @@ static void a_row_of_nan_spoils_only_its_own_products(cf_context *ctx) {
     harness_close(&h);
 }
 
-#define MATMUL_TEST(NAME) CF_TEST(matmul_keeps_its_bound_with_##NAME, "R1 R2 R3", MUST_##NAME),
+#define MATMUL_TEST(NAME) CASES_TEST(matmul_keeps_its_bound_with_##NAME, "R1 R2 R3", MUST_##NAME),
 static const cf_test tests[] = {
     CASES_WEIGHT_FORMATS(MATMUL_TEST)
-    CF_TEST(a_row_of_nan_spoils_only_its_own_products, "R5", CF_MUST_DECODE),
+    CASES_TEST(a_row_of_nan_spoils_only_its_own_products, "R5", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_matmul = CF_SUITE(2, "matmul", tests);

@@ -1,7 +1,8 @@
-/* cases_models.c — small whole models from seeds: what must hold between steps, cells, sequences and sessions, and in the end the logits.
+/* cases_models.c — small whole models from seeds: what must hold between steps, cells, sequences and sessions, and in
+ * the end the logits.
  *
- * What is the same computation is compared bit for bit. What may form its sums in another order, because tokens or cells lie elsewhere, is
- * compared with the oracle inside the limit of judge.h, and therefore also with each other.
+ * What is the same computation is compared bit for bit. What may form its sums in another order, because tokens or
+ * cells lie elsewhere, is compared with the oracle inside the limit of judge.h, and therefore also with each other.
  */
 #include "cases.h"
 #include "chat.h"
@@ -26,9 +27,10 @@ typedef struct bench_size {
 
 /* False when the plugin does not offer the model. */
 static bool open_bench(bench *b, cf_context *ctx, const bench_size *size) {
-    const stack_shape mixed = stack_mixed_shape(size->n_layer), plain = stack_small_shape(size->n_layer, QN_FORMAT_Q8_0, QN_FORMAT_F16);
-    stack_init(&b->s, ctx, size->is_everything ? stack_family_of_everything() : &stack_families[0], size->is_everything ? &mixed : &plain,
-               size->n_layer * 1000 + size->n_positions);
+    const stack_shape mixed = stack_mixed_shape(size->n_layer),
+                      plain = stack_small_shape(size->n_layer, QN_FORMAT_Q8_0, QN_FORMAT_F16);
+    stack_init(&b->s, ctx, size->is_everything ? stack_family_of_everything() : &stack_families[0],
+               size->is_everything ? &mixed : &plain, size->n_layer * 1000 + size->n_positions);
     if (!harness_offers(&b->h, &b->s.m, size->flags)) {
         stack_free(&b->s);
         return false;
@@ -82,8 +84,8 @@ static double divergence(const double *want, const double *got, uint32_t n) {
     return sum;
 }
 
-/* Each row of logits: inside the limit, the same first choice where the margin exceeds it, and a divergence that logits off by the limit
- * can have at most. */
+/* Each row of logits: inside the limit, the same first choice where the margin exceeds it, and a divergence that logits
+ * off by the limit can have at most. */
 static void judge_logits(bench *b, const op_step *step, const char *what) {
     cf_context *const ctx = b->h.ctx;
     const uint32_t n = b->s.shape.n_vocab;
@@ -98,10 +100,11 @@ static void judge_logits(bench *b, const op_step *step, const char *what) {
             wide[i] = got[(size_t)row * n + i];
         }
         const uint32_t top = find_top(want, n, &margin);
-        CF_CHECK(ctx, margin <= 2 * limit || find_top(wide, n, &margin) == top, "%s: row %u chooses another token than the oracle, whose margin is %g",
-                 what, row, margin);
+        CF_CHECK(ctx, margin <= 2 * limit || find_top(wide, n, &margin) == top,
+                 "%s: row %u chooses another token than the oracle, whose margin is %g", what, row, margin);
         const double most = 2 * limit;
-        CF_CHECK(ctx, divergence(want, wide, n) <= most, "%s: row %u diverges by %g nats; %g at most", what, row, divergence(want, wide, n), most);
+        CF_CHECK(ctx, divergence(want, wide, n) <= most, "%s: row %u diverges by %g nats; %g at most", what, row,
+                 divergence(want, wide, n), most);
     }
 }
 
@@ -112,20 +115,27 @@ static void run_judged(bench *b, const op_step *step, const char *what) {
     judge_logits(b, step, what);
 }
 
-/* --- Pieces ----------------------------------------------------------------------------------------------------------- */
+/* --- Pieces ------------------------------------------------------------------------------------------------------- */
 
 static void a_prompt_in_pieces_gives_the_logits_of_the_prompt(cf_context *ctx) {
-    static const uint32_t pieces[] = {24, 1, 2, 5, 16};
+    static const uint32_t pieces[] = {24, 2, 1, 16, 5};
     static bench b;
     harness_open(&b.h, ctx);
-    for (size_t i = 0; i < CF_COUNT_OF(pieces); i++) {
+    for (size_t i = 0; i < CF_COUNT_OF(pieces); i += ctx->is_quick ? 2 : 1) {
         for (uint32_t order = 0; order < (ctx->is_quick ? 1 : 2); order++) {
             if (cf_case(ctx, "pieces of %u, cells %s", pieces[i], order == 0 ? "in order" : "anywhere")
-                && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = 24, .n_cells = 30, .tokens = 24,
-                                                     .order = order == 0 ? CELLS_IN_ORDER : CELLS_SHUFFLED, .is_everything = true})) {
+                && open_bench(&b, ctx,
+                              &(bench_size){.n_layer = 2,
+                                            .n_sequences = 1,
+                                            .n_positions = 24,
+                                            .n_cells = 30,
+                                            .tokens = 24,
+                                            .order = order == 0 ? CELLS_IN_ORDER : CELLS_SHUFFLED,
+                                            .is_everything = true})) {
                 for (uint32_t first = 0; first < 24; first += pieces[i]) {
                     const uint32_t n = 24 - first < pieces[i] ? 24 - first : pieces[i];
-                    run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = n, .first = first, .is_shuffled = order == 1}), "in pieces");
+                    run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = n, .first = first, .is_shuffled = order == 1}),
+                               "in pieces");
                 }
                 close_bench(&b);
             }
@@ -134,20 +144,29 @@ static void a_prompt_in_pieces_gives_the_logits_of_the_prompt(cf_context *ctx) {
     harness_close(&b.h);
 }
 
-/* --- Sequences -------------------------------------------------------------------------------------------------------- */
+/* --- Sequences ---------------------------------------------------------------------------------------------------- */
 
 static void sequences_of_one_step_do_not_see_each_other(cf_context *ctx) {
     static bench b;
     harness_open(&b.h, ctx);
     for (uint32_t turn = 0; turn < 2; turn++) {
         if (cf_case(ctx, "three sequences, %s", turn == 0 ? "one behind the other" : "the last first")
-            && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 3, .n_positions = 14, .n_cells = 50, .tokens = 24,
-                                                 .order = CELLS_SHUFFLED, .is_everything = true})) {
-            run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 6, .n_sequences = 3, .is_reversed = turn == 1}), "all three");
+            && open_bench(&b, ctx,
+                          &(bench_size){.n_layer = 2,
+                                        .n_sequences = 3,
+                                        .n_positions = 14,
+                                        .n_cells = 50,
+                                        .tokens = 24,
+                                        .order = CELLS_SHUFFLED,
+                                        .is_everything = true})) {
+            run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 6, .n_sequences = 3, .is_reversed = turn == 1}),
+                       "all three");
             /* Two go on while the third is idle; then it goes on alone. */
-            run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 3, .first = 6, .n_sequences = 2}), "two, the third idle");
+            run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 3, .first = 6, .n_sequences = 2}),
+                       "two, the third idle");
             run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 4, .first = 6, .sequence = 2}), "the third alone");
-            run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 1, .first = 9, .n_sequences = 3, .is_reversed = true}), "all again");
+            run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 1, .first = 9, .n_sequences = 3, .is_reversed = true}),
+                       "all again");
             close_bench(&b);
         }
     }
@@ -155,7 +174,8 @@ static void sequences_of_one_step_do_not_see_each_other(cf_context *ctx) {
 }
 
 static void move_on_both(bench *b, uint32_t kind, uint32_t group, uint32_t from, uint32_t to, uint32_t n) {
-    const qn_state_move move = {.size = sizeof move, .kind = kind, .group = group, .from = from, .to = to, .n_cells = n};
+    const qn_state_move move = {
+        .size = sizeof move, .kind = kind, .group = group, .from = from, .to = to, .n_cells = n};
     rig_move(&b->r, &move);
     judge_move(&b->j, &move);
 }
@@ -165,9 +185,14 @@ static void a_copied_sequence_goes_on_as_its_model(cf_context *ctx) {
     static bench b;
     harness_open(&b.h, ctx);
     if (cf_case(ctx, "eight positions copied")
-        && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 2, .n_positions = 16, .n_cells = 40, .tokens = 16,
-                                             .order = CELLS_IN_ORDER, .is_everything = true})) {
-        CF_CHECK(ctx, QN_HAS(b.r.on->verbs, state_move), "the plugin has no state_move");
+        && open_bench(&b, ctx,
+                      &(bench_size){.n_layer = 2,
+                                    .n_sequences = 2,
+                                    .n_positions = 16,
+                                    .n_cells = 40,
+                                    .tokens = 16,
+                                    .order = CELLS_IN_ORDER,
+                                    .is_everything = true})) {
         run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 8}), "the model");
         memcpy(b.c.ids + b.c.n_positions, b.c.ids, 8 * sizeof *b.c.ids);
         for (uint32_t g = 0; g < 2; g++) {
@@ -181,14 +206,21 @@ static void a_copied_sequence_goes_on_as_its_model(cf_context *ctx) {
     harness_close(&b.h);
 }
 
-/* Ten tokens run, their cells move elsewhere (overlapping in one group), what they leave is zeroed, and the text goes on. */
+/* Ten tokens run, their cells move elsewhere (overlapping in one group), what they leave is zeroed, and the text goes
+ * on. */
 static void a_sequence_goes_on_after_its_cells_were_moved(cf_context *ctx) {
     static bench b;
     harness_open(&b.h, ctx);
-    if (cf_case(ctx, "ten cells moved")
-        && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = 17, .n_cells = 40, .tokens = 16,
-                                             .order = CELLS_IN_ORDER, .is_everything = true})) {
-        CF_CHECK(ctx, QN_HAS(b.r.on->verbs, state_move), "the plugin has no state_move");
+    /* Behind the move the text lies in two places. */
+    if (cell_maps_most_spans() != 1 && cf_case(ctx, "ten cells moved")
+        && open_bench(&b, ctx,
+                      &(bench_size){.n_layer = 2,
+                                    .n_sequences = 1,
+                                    .n_positions = 17,
+                                    .n_cells = 40,
+                                    .tokens = 16,
+                                    .order = CELLS_IN_ORDER,
+                                    .is_everything = true})) {
         run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 10}), "before the move");
         for (uint32_t g = 0; g < 2; g++) {
             uint32_t *const cell = b.c.maps[g].cell;
@@ -212,8 +244,14 @@ static void a_text_is_cut_and_grows_again(cf_context *ctx) {
     static bench b;
     harness_open(&b.h, ctx);
     if (cf_case(ctx, "cut at 5 of 12")
-        && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = 20, .n_cells = 24, .tokens = 16,
-                                             .order = CELLS_IN_PIECES, .is_everything = true})) {
+        && open_bench(&b, ctx,
+                      &(bench_size){.n_layer = 2,
+                                    .n_sequences = 1,
+                                    .n_positions = 20,
+                                    .n_cells = 24,
+                                    .tokens = 16,
+                                    .order = CELLS_IN_PIECES,
+                                    .is_everything = true})) {
         run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 12}), "at first");
         for (uint32_t p = 5; p < 20; p++) {
             b.c.ids[p] = (b.c.ids[p] + 17) % (int32_t)b.s.shape.n_vocab;
@@ -225,7 +263,7 @@ static void a_text_is_cut_and_grows_again(cf_context *ctx) {
     harness_close(&b.h);
 }
 
-/* --- Sessions --------------------------------------------------------------------------------------------------------- */
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 /* Two sessions of one program take turns in the same cells; the first gives the bits that it gives alone. */
 static void two_sessions_of_one_program_do_not_see_each_other(cf_context *ctx) {
@@ -234,8 +272,15 @@ static void two_sessions_of_one_program_do_not_see_each_other(cf_context *ctx) {
     qn_error error;
     harness_open(&b.h, ctx);
     if (cf_case(ctx, "twelve tokens, turn by turn")
-        && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = N, .n_cells = 16, .tokens = 4,
-                                             .order = CELLS_IN_ORDER, .flags = QN_COMPILE_DETERMINISTIC, .is_everything = true})) {
+        && open_bench(&b, ctx,
+                      &(bench_size){.n_layer = 2,
+                                    .n_sequences = 1,
+                                    .n_positions = N,
+                                    .n_cells = 16,
+                                    .tokens = 4,
+                                    .order = CELLS_IN_ORDER,
+                                    .flags = QN_COMPILE_DETERMINISTIC,
+                                    .is_everything = true})) {
         const size_t row = b.s.shape.n_vocab;
         float *const alone = op_model_take(&b.s.m, N * row, sizeof *alone);
         const op_step *steps[N], *others[N];
@@ -273,8 +318,15 @@ static void a_refused_step_leaves_the_session_as_it_was(cf_context *ctx) {
     enum { N = 6 };
     harness_open(&b.h, ctx);
     if (cf_case(ctx, "six tokens")
-        && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = N, .n_cells = 16, .tokens = 4,
-                                             .order = CELLS_IN_ORDER, .flags = QN_COMPILE_DETERMINISTIC, .is_everything = true})) {
+        && open_bench(&b, ctx,
+                      &(bench_size){.n_layer = 2,
+                                    .n_sequences = 1,
+                                    .n_positions = N,
+                                    .n_cells = 16,
+                                    .tokens = 4,
+                                    .order = CELLS_IN_ORDER,
+                                    .flags = QN_COMPILE_DETERMINISTIC,
+                                    .is_everything = true})) {
         const size_t row = b.s.shape.n_vocab;
         float *const want = op_model_take(&b.s.m, N * row, sizeof *want);
         const int32_t bad_ids[] = {(int32_t)row, -1};
@@ -284,12 +336,14 @@ static void a_refused_step_leaves_the_session_as_it_was(cf_context *ctx) {
                 op_step bad = *step;
                 if (turn == 1) {
                     bad.inputs[b.s.ids] = &bad_ids[p % 2];
-                    CF_CHECK(ctx, rig_try(&b.r, &bad) == QN_BAD_ARG, "an id of %d is not refused with BAD_ARG", bad_ids[p % 2]);
+                    CF_CHECK(ctx, rig_try(&b.r, &bad) == QN_BAD_ARG, "an id of %d is not refused with BAD_ARG",
+                             bad_ids[p % 2]);
                     bad.inputs[b.s.ids] = step->inputs[b.s.ids];
                     bad.inputs[b.s.rows] = &bad_ids[1];
                     CF_CHECK(ctx, rig_try(&b.r, &bad) == QN_BAD_ARG, "a row number of -1 is not refused with BAD_ARG");
                     cf_host_cancel(b.r.on->host, true);
-                    CF_CHECK(ctx, rig_try(&b.r, step) == QN_CANCELLED, "a step with the cancel flag raised is not CANCELLED");
+                    CF_CHECK(ctx, rig_try(&b.r, step) == QN_CANCELLED,
+                             "a step with the cancel flag raised is not CANCELLED");
                     cf_host_cancel(b.r.on->host, false);
                 }
                 rig_run(&b.r, step);
@@ -310,8 +364,14 @@ static void steps_take_no_memory(cf_context *ctx) {
     static bench b;
     harness_open(&b.h, ctx);
     if (cf_case(ctx, "sixteen tokens in pieces")
-        && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = 16, .n_cells = 16, .tokens = 16,
-                                             .order = CELLS_IN_ORDER, .is_everything = true})) {
+        && open_bench(&b, ctx,
+                      &(bench_size){.n_layer = 2,
+                                    .n_sequences = 1,
+                                    .n_positions = 16,
+                                    .n_cells = 16,
+                                    .tokens = 16,
+                                    .order = CELLS_IN_ORDER,
+                                    .is_everything = true})) {
         const uint64_t before = cf_host_allocations(b.r.on->host);
         for (uint32_t first = 0; first < 16; first += 4) {
             rig_run(&b.r, chat_step(&b.c, &(chat_tokens){.n = 4, .first = first}));
@@ -323,7 +383,7 @@ static void steps_take_no_memory(cf_context *ctx) {
     harness_close(&b.h);
 }
 
-/* --- Bits ------------------------------------------------------------------------------------------------------------- */
+/* --- Bits --------------------------------------------------------------------------------------------------------- */
 
 /* Logits of a prompt in pieces on one device. */
 static float *run_prompt(bench *b, const cf_backend *on, uint32_t piece, uint32_t n) {
@@ -344,19 +404,28 @@ static void deterministic_programs_give_the_same_bits_each_time(cf_context *ctx)
     harness_open(&b.h, ctx);
     for (uint32_t piece = 1; piece <= 16; piece *= 4) {
         if (cf_case(ctx, "pieces of %u", piece)
-            && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = 16, .n_cells = 24, .tokens = 16,
-                                                 .order = CELLS_IN_PIECES, .flags = QN_COMPILE_DETERMINISTIC, .is_everything = true})) {
+            && open_bench(&b, ctx,
+                          &(bench_size){.n_layer = 2,
+                                        .n_sequences = 1,
+                                        .n_positions = 16,
+                                        .n_cells = 24,
+                                        .tokens = 16,
+                                        .order = CELLS_IN_PIECES,
+                                        .flags = QN_COMPILE_DETERMINISTIC,
+                                        .is_everything = true})) {
             const size_t bytes = 16 * b.s.shape.n_vocab * sizeof(float);
-            const float *const once = run_prompt(&b, &b.h.one, piece, 16), *const twice = run_prompt(&b, &b.h.one, piece, 16);
+            const float *const once = run_prompt(&b, &b.h.one, piece, 16), *const twice = run_prompt(&b, &b.h.one,
+                                                                                                     piece, 16);
             CF_CHECK(ctx, memcmp(once, twice, bytes) == 0, "the second run gives other bits");
-            CF_CHECK(ctx, !b.h.has_many || memcmp(once, run_prompt(&b, &b.h.many, piece, 16), bytes) == 0, "three workers give other bits than one");
+            CF_CHECK(ctx, !b.h.has_many || memcmp(once, run_prompt(&b, &b.h.many, piece, 16), bytes) == 0,
+                     "three workers give other bits than one");
             close_bench(&b);
         }
     }
     harness_close(&b.h);
 }
 
-/* --- Long runs -------------------------------------------------------------------------------------------------------- */
+/* --- Long runs ---------------------------------------------------------------------------------------------------- */
 
 /* A thousand steps of one token, the context cut to nothing each time that it is full: errors must not pile up. */
 static void a_thousand_steps_do_not_drift(cf_context *ctx) {
@@ -364,8 +433,13 @@ static void a_thousand_steps_do_not_drift(cf_context *ctx) {
     const uint32_t n_steps = ctx->is_quick ? 120 : 1000, n_positions = 60;
     harness_open(&b.h, ctx);
     if (cf_case(ctx, "%u steps", n_steps)
-        && open_bench(&b, ctx, &(bench_size){.n_layer = 2, .n_sequences = 1, .n_positions = n_positions, .n_cells = 64, .tokens = 1,
-                                             .order = CELLS_SHUFFLED})) {
+        && open_bench(&b, ctx,
+                      &(bench_size){.n_layer = 2,
+                                    .n_sequences = 1,
+                                    .n_positions = n_positions,
+                                    .n_cells = 64,
+                                    .tokens = 1,
+                                    .order = CELLS_SHUFFLED})) {
         for (uint32_t i = 0; i < n_steps; i++) {
             const op_step *const step = chat_step(&b.c, &(chat_tokens){.n = 1, .first = i % n_positions});
             /* The oracle needs longer than most plugins: it looks at the last round only, and at that wholly. */
@@ -386,8 +460,14 @@ static void a_model_of_four_layers_keeps_its_limits(cf_context *ctx) {
     harness_open(&b.h, ctx);
     for (uint32_t turn = 0; turn < 2; turn++) {
         if (cf_case(ctx, "%s", turn == 0 ? "everything" : "llama Q8_0")
-            && open_bench(&b, ctx, &(bench_size){.n_layer = 4, .n_sequences = 1, .n_positions = 24, .n_cells = 32, .tokens = 16,
-                                                 .order = CELLS_SHUFFLED, .is_everything = turn == 0})) {
+            && open_bench(&b, ctx,
+                          &(bench_size){.n_layer = 4,
+                                        .n_sequences = 1,
+                                        .n_positions = 24,
+                                        .n_cells = 32,
+                                        .tokens = 16,
+                                        .order = CELLS_SHUFFLED,
+                                        .is_everything = turn == 0})) {
             run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 16, .is_shuffled = true}), "the prompt");
             for (uint32_t p = 16; p < 24; p++) {
                 run_judged(&b, chat_step(&b.c, &(chat_tokens){.n = 1, .first = p}), "a token");
@@ -399,16 +479,16 @@ static void a_model_of_four_layers_keeps_its_limits(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_LONG_TEST(a_model_of_four_layers_keeps_its_limits, "R1", CF_MUST_DECODE, 2),
-    CF_LONG_TEST(a_prompt_in_pieces_gives_the_logits_of_the_prompt, "R1 K1", CF_MUST_DECODE, 2),
-    CF_TEST(sequences_of_one_step_do_not_see_each_other, "K2", CF_MUST_DECODE),
-    CF_TEST(a_copied_sequence_goes_on_as_its_model, "K4", CF_MUST_DECODE),
-    CF_TEST(a_sequence_goes_on_after_its_cells_were_moved, "K4", CF_MUST_DECODE),
-    CF_TEST(a_text_is_cut_and_grows_again, "K1", CF_MUST_DECODE),
-    CF_TEST(two_sessions_of_one_program_do_not_see_each_other, "K2", CF_MUST_DECODE),
-    CF_TEST(a_refused_step_leaves_the_session_as_it_was, "R6 C1", CF_MUST_DECODE),
-    CF_TEST(steps_take_no_memory, "M4", CF_MUST_DECODE),
-    CF_TEST(deterministic_programs_give_the_same_bits_each_time, "R3", CF_MUST_DECODE),
-    CF_LONG_TEST(a_thousand_steps_do_not_drift, "R1", CF_MUST_DECODE, 2),
+    CASES_TEST(a_model_of_four_layers_keeps_its_limits, "R1", CF_MUST_DECODE),
+    CASES_TEST(a_prompt_in_pieces_gives_the_logits_of_the_prompt, "R1 K1", CF_MUST_DECODE),
+    CASES_TEST(sequences_of_one_step_do_not_see_each_other, "K2", CF_MUST_DECODE),
+    CASES_TEST(a_copied_sequence_goes_on_as_its_model, "K4", CF_MUST_DECODE),
+    CASES_TEST(a_sequence_goes_on_after_its_cells_were_moved, "K4", CF_MUST_DECODE),
+    CASES_TEST(a_text_is_cut_and_grows_again, "K1", CF_MUST_DECODE),
+    CASES_TEST(two_sessions_of_one_program_do_not_see_each_other, "K2", CF_MUST_DECODE),
+    CASES_TEST(a_refused_step_leaves_the_session_as_it_was, "R6 C1", CF_MUST_DECODE),
+    CASES_TEST(steps_take_no_memory, "M4", CF_MUST_DECODE),
+    CASES_TEST(deterministic_programs_give_the_same_bits_each_time, "R3", CF_MUST_DECODE),
+    CASES_TEST(a_thousand_steps_do_not_drift, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_models = CF_SUITE(5, "models", tests);

@@ -9,8 +9,8 @@ typedef struct norm_case {
 } norm_case;
 
 static void check_rms_norm(harness *h, const norm_case *c) {
-    if (!cf_case(h->ctx, "n %u group %u t %u epsilon %g size %g%s%s", c->n, c->group, c->t, (double)c->epsilon, (double)c->size,
-                 c->has_zeros ? " zeros" : "", c->has_nan ? " nan" : "")) {
+    if (!cf_case(h->ctx, "n %u group %u t %u epsilon %g size %g%s%s", c->n, c->group, c->t, (double)c->epsilon,
+                 (double)c->size, c->has_zeros ? " zeros" : "", c->has_nan ? " nan" : "")) {
         return;
     }
     const qn_rms_norm_attrs attrs = {.size = sizeof attrs, .group = c->group, .epsilon = c->epsilon};
@@ -19,8 +19,8 @@ static void check_rms_norm(harness *h, const norm_case *c) {
     op_model_init(&m, h->ctx, DATA_REAL, ((uint64_t)c->n << 32) ^ ((uint64_t)c->group << 8) ^ c->t);
     const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, c->n, QN_DIM_TOKENS);
     const uint32_t inputs[2] = {x, op_model_vector(&m, "w", op_model_values(&m, false, c->group), c->group)};
-    op_program_add_op(m.builder, QN_OP_RMS_NORM, QN_NO_LAYER, 2, inputs, op_model_rows(&m, "y", QN_ROLE_OUTPUT, c->n, QN_DIM_TOKENS), &attrs,
-                      sizeof attrs);
+    op_program_add_op(m.builder, QN_OP_RMS_NORM, QN_NO_LAYER, 2, inputs,
+                      op_model_rows(&m, "y", QN_ROLE_OUTPUT, c->n, QN_DIM_TOKENS), &attrs, sizeof attrs);
     op_model_finish(&m);
     op_step step = case_step(c->t);
     float *const values = op_model_values(&m, false, n);
@@ -52,7 +52,10 @@ static void rms_norm_keeps_the_bound_for_heads(cf_context *ctx) {
     harness_open(&h, ctx);
     for (size_t i = 0; i < CF_COUNT_OF(heads); i++) {
         for (size_t j = ctx->is_quick ? i : 0; j < CF_COUNT_OF(dims); j += ctx->is_quick ? 5 : 1) {
-            check_rms_norm(&h, &(norm_case){.n = heads[i] * dims[j], .group = dims[j], .t = 1 + (uint32_t)(i + j) % 4, .epsilon = 1e-6f,
+            check_rms_norm(&h, &(norm_case){.n = heads[i] * dims[j],
+                                            .group = dims[j],
+                                            .t = 1 + (uint32_t)(i + j) % 4,
+                                            .epsilon = 1e-6f,
                                             .size = 1});
         }
     }
@@ -85,10 +88,10 @@ static void rms_norm_keeps_nan_in_its_group(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_TEST(rms_norm_keeps_the_bound_for_rows_of_any_length, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rms_norm_keeps_the_bound_for_heads, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rms_norm_of_large_and_small_rows_keeps_the_bound, "R1", CF_MUST_DECODE),
-    CF_TEST(rms_norm_of_zeros_is_zero, "R1", CF_MUST_DECODE),
-    CF_TEST(rms_norm_keeps_nan_in_its_group, "R5", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_keeps_the_bound_for_rows_of_any_length, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_keeps_the_bound_for_heads, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_of_large_and_small_rows_keeps_the_bound, "R1", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_of_zeros_is_zero, "R1", CF_MUST_DECODE),
+    CASES_TEST(rms_norm_keeps_nan_in_its_group, "R5", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_rms_norm = CF_SUITE(2, "rms_norm", tests);

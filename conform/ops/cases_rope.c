@@ -5,8 +5,8 @@ static void check_rope(harness *h, const qn_rope_attrs *attrs, const char *what,
     static const int32_t far_positions[] = {0, 1, 7, 100, 4095, 8192, 131071, 1048575}, middle[] = {4095};
     const uint32_t n = attrs->n_head * attrs->head_dim;
     float factors[256];
-    if (!cf_case(h->ctx, "%s n_head %u head_dim %u n_rot %u t %u%s", what, attrs->n_head, attrs->head_dim, attrs->n_rot, t,
-                 has_factors ? " factors" : "")) {
+    if (!cf_case(h->ctx, "%s n_head %u head_dim %u n_rot %u t %u%s", what, attrs->n_head, attrs->head_dim, attrs->n_rot,
+                 t, has_factors ? " factors" : "")) {
         return;
     }
     op_model m;
@@ -19,8 +19,8 @@ static void check_rope(harness *h, const qn_rope_attrs *attrs, const char *what,
     if (has_factors) {
         inputs[1] = op_model_vector(&m, "factors", factors, attrs->n_rot / 2);
     }
-    op_program_add_op(m.builder, QN_OP_ROPE, QN_NO_LAYER, has_factors ? 2 : 1, inputs, op_model_rows(&m, "y", QN_ROLE_OUTPUT, n, QN_DIM_TOKENS),
-                      attrs, sizeof *attrs);
+    op_program_add_op(m.builder, QN_OP_ROPE, QN_NO_LAYER, has_factors ? 2 : 1, inputs,
+                      op_model_rows(&m, "y", QN_ROLE_OUTPUT, n, QN_DIM_TOKENS), attrs, sizeof *attrs);
     op_model_finish(&m);
     op_step step = case_step(t);
     step.positions = t == 1 ? middle : far_positions;
@@ -94,9 +94,9 @@ static void rope_keeps_the_bound_with_every_scaling(cf_context *ctx) {
 }
 
 static const cf_test tests[] = {
-    CF_TEST(rope_keeps_the_bound_with_adjacent_pairs, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rope_keeps_the_bound_with_half_pairs, "R1 R2 R3", CF_MUST_DECODE),
-    CF_TEST(rope_copies_what_lies_beyond_n_rot, "R1", CF_MUST_DECODE),
-    CF_TEST(rope_keeps_the_bound_with_every_scaling, "R1", CF_MUST_DECODE),
+    CASES_TEST(rope_keeps_the_bound_with_adjacent_pairs, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rope_keeps_the_bound_with_half_pairs, "R1 R2 R3", CF_MUST_DECODE),
+    CASES_TEST(rope_copies_what_lies_beyond_n_rot, "R1", CF_MUST_DECODE),
+    CASES_TEST(rope_keeps_the_bound_with_every_scaling, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_rope = CF_SUITE(2, "rope", tests);

@@ -18,8 +18,8 @@ static void tie_to_matmul(op_model *m, uint32_t table, const embed_case *c, op_s
 }
 
 static void check_embed(harness *h, const embed_case *c) {
-    if (!cf_case(h->ctx, "n_vocab %u n_embd %u t %u%s%s, %s", c->n_vocab, c->n_embd, c->t, c->first_rows > 0 ? " behind other rows" : "",
-                 c->is_tied ? " tied" : "", op_data_name(c->kind))) {
+    if (!cf_case(h->ctx, "n_vocab %u n_embd %u t %u%s%s, %s", c->n_vocab, c->n_embd, c->t,
+                 c->first_rows > 0 ? " behind other rows" : "", c->is_tied ? " tied" : "", op_data_name(c->kind))) {
         return;
     }
     op_model m;
@@ -47,8 +47,12 @@ static void check_embed_format(cf_context *ctx, qn_format format) {
     harness h;
     harness_open(&h, ctx);
     for (uint32_t i = 1; i <= (ctx->is_quick ? 2 : 4); i++) {
-        embed_case c = {.format = format, .n_vocab = 9 + 4 * i, .n_embd = unit == 1 ? 13 * i : unit * (1 + i / 2), .t = 1 + 3 * i,
-                        .first_rows = i - 1, .kind = i % 2 == 1 ? DATA_REAL : DATA_CORNERS};
+        embed_case c = {.format = format,
+                        .n_vocab = 9 + 4 * i,
+                        .n_embd = unit == 1 ? 13 * i : unit * (1 + i / 2),
+                        .t = 1 + 3 * i,
+                        .first_rows = i - 1,
+                        .kind = i % 2 == 1 ? DATA_REAL : DATA_CORNERS};
         check_embed(&h, &c);
         c.is_tied = true;
         c.kind = DATA_REAL; /* corner values would overflow in the product */
@@ -71,7 +75,8 @@ static void check_select(harness *h, uint32_t n, uint32_t t, const uint32_t *out
     harness_step steps[4];
     op_model m;
     op_model_init(&m, h->ctx, DATA_REAL, ((uint64_t)n << 16) ^ t);
-    const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, n, QN_DIM_TOKENS), rows = op_model_numbers(&m, "rows", QN_DIM_OUTPUTS);
+    const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, n, QN_DIM_TOKENS),
+                   rows = op_model_numbers(&m, "rows", QN_DIM_OUTPUTS);
     op_program_add_op(m.builder, QN_OP_SELECT_ROWS, QN_NO_LAYER, 2, (const uint32_t[]){x, rows},
                       op_model_rows(&m, "y", QN_ROLE_OUTPUT, n, QN_DIM_OUTPUTS), NULL, 0);
     op_model_finish(&m);
@@ -111,12 +116,12 @@ static void select_rows_of_no_outputs_writes_nothing(cf_context *ctx) {
     harness_close(&h);
 }
 
-#define EMBED_TEST(NAME) CF_TEST(embed_decodes_exactly_##NAME, "R1 R2 W2 W3", MUST_##NAME),
+#define EMBED_TEST(NAME) CASES_TEST(embed_decodes_exactly_##NAME, "R1 R2 W2 W3", MUST_##NAME),
 static const cf_test embed_tests[] = {CASES_WEIGHT_FORMATS(EMBED_TEST)};
 const cf_suite cf_suite_embed = CF_SUITE(2, "embed", embed_tests);
 
 static const cf_test select_tests[] = {
-    CF_TEST(select_rows_copies_rows_exactly, "R1 R2", CF_MUST_DECODE),
-    CF_TEST(select_rows_of_no_outputs_writes_nothing, "R2", CF_MUST_DECODE),
+    CASES_TEST(select_rows_copies_rows_exactly, "R1 R2", CF_MUST_DECODE),
+    CASES_TEST(select_rows_of_no_outputs_writes_nothing, "R2", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_select_rows = CF_SUITE(2, "select_rows", select_tests);

@@ -1,8 +1,8 @@
-/* cases_speed.c — how fast: products by format, the other ops, attention, and tokens of a model, beside the reference backend and what the
- * memory of this machine can give. It measures and never judges.
+/* cases_speed.c — how fast: products by format, the other ops, attention, and tokens of a model, beside the reference
+ * backend and what the memory of this machine can give. It measures and never judges.
  *
- * Each figure is the median of many runs behind a warm-up, less what a program with next to nothing in it costs. Runs that took more than
- * twice the median are counted.
+ * Each figure is the median of many runs behind a warm-up, less what a program with next to nothing in it costs. Runs
+ * that took more than twice the median are counted.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -41,12 +41,11 @@ static double time_median(cf_context *ctx, rig *r, const op_step *step, uint32_t
 }
 
 /* Compiles, runs, and gives the median of one step; negative when the plugin does not offer the program. */
-static double time_model(cf_context *ctx, const cf_backend *on, const op_model *m, const qn_limits *limits, const op_step *step,
-                         uint32_t *out_slow) {
-    uint32_t op;
-    char text[256];
+static double time_model(cf_context *ctx, const cf_backend *on, const op_model *m, const qn_limits *limits,
+                         const op_step *step, uint32_t *out_slow) {
+    rig_verdicts verdicts;
     rig r;
-    if (!rig_is_offered(ctx, on, m, 0, &op, text)) {
+    if (!rig_is_offered(ctx, on, m, 0, &verdicts)) {
         return -1;
     }
     rig_open(&r, ctx, on, m, limits, 0);
@@ -55,7 +54,8 @@ static double time_model(cf_context *ctx, const cf_backend *on, const op_model *
     return ns;
 }
 
-static double time_rows(cf_context *ctx, const cf_backend *on, const op_model *m, const op_step *step, uint32_t *out_slow) {
+static double time_rows(cf_context *ctx, const cf_backend *on, const op_model *m, const op_step *step,
+                        uint32_t *out_slow) {
     const qn_limits limits = op_model_limits(m, step->n_tokens, step->n_outputs, 1, 0);
     return time_model(ctx, on, m, &limits, step, out_slow);
 }
@@ -72,7 +72,8 @@ static double time_empty(cf_context *ctx, const cf_backend *on) {
     op_model m;
     op_model_init(&m, ctx, DATA_REAL, 1);
     const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, 1, QN_DIM_TOKENS);
-    op_program_add_op(m.builder, QN_OP_SCALE, QN_NO_LAYER, 1, &x, op_model_rows(&m, "y", QN_ROLE_OUTPUT, 1, QN_DIM_TOKENS), &attrs, sizeof attrs);
+    op_program_add_op(m.builder, QN_OP_SCALE, QN_NO_LAYER, 1, &x,
+                      op_model_rows(&m, "y", QN_ROLE_OUTPUT, 1, QN_DIM_TOKENS), &attrs, sizeof attrs);
     op_model_finish(&m);
     op_step step = case_step(1);
     step.inputs[x] = op_model_values(&m, false, 1);
@@ -93,7 +94,7 @@ static double net(const speed *s, double ns) {
     return fmax(ns - s->empty_ns, ns / 10);
 }
 
-/* --- Memory ----------------------------------------------------------------------------------------------------------- */
+/* --- Memory ------------------------------------------------------------------------------------------------------- */
 
 typedef struct reading {
     const uint64_t *words;
@@ -134,7 +135,7 @@ static double read_speed(speed *s) {
     return best;
 }
 
-/* --- Products --------------------------------------------------------------------------------------------------------- */
+/* --- Products ----------------------------------------------------------------------------------------------------- */
 
 /* n products [size][size] of the same rows, each with a weight of its own. */
 static void build_products(op_model *m, qn_format format, uint32_t size, uint32_t n, uint32_t *out_x) {
@@ -142,13 +143,14 @@ static void build_products(op_model *m, qn_format format, uint32_t size, uint32_
     const uint32_t first = op_model_weight_sized(m, "w", format, size, size, 1 / sqrt((double)size));
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t w = i == 0 ? first : op_model_weight_of(m, "w", first, 0, size);
-        op_program_add_op(m->builder, QN_OP_MATMUL, QN_NO_LAYER, 2, (const uint32_t[]){w, x}, op_model_rows(m, "y", QN_ROLE_OUTPUT, size, QN_DIM_TOKENS),
-                          NULL, 0);
+        op_program_add_op(m->builder, QN_OP_MATMUL, QN_NO_LAYER, 2, (const uint32_t[]){w, x},
+                          op_model_rows(m, "y", QN_ROLE_OUTPUT, size, QN_DIM_TOKENS), NULL, 0);
     }
     op_model_finish(m);
 }
 
-static double time_products(cf_context *ctx, const cf_backend *on, qn_format format, uint32_t size, uint32_t n, uint32_t t, uint32_t *out_slow) {
+static double time_products(cf_context *ctx, const cf_backend *on, qn_format format, uint32_t size, uint32_t n,
+                            uint32_t t, uint32_t *out_slow) {
     op_model m;
     uint32_t x;
     op_model_init(&m, ctx, DATA_MODEL, format);
@@ -206,7 +208,7 @@ static void measure_products(cf_context *ctx, qn_format format) {
     }
 CASES_WEIGHT_FORMATS(PRODUCTS_OF)
 
-/* --- Other ops -------------------------------------------------------------------------------------------------------- */
+/* --- Other ops ---------------------------------------------------------------------------------------------------- */
 
 typedef struct small_op {
     uint32_t op, n;
@@ -240,13 +242,21 @@ static void measure_small(speed *s, const small_op *o) {
 static void small_ops(cf_context *ctx) {
     static const qn_scale_attrs scale = {.size = sizeof scale, .factor = 1.5f};
     static const qn_rms_norm_attrs norm = {.size = sizeof norm, .group = 4096, .epsilon = 1e-5f};
-    static const qn_rope_attrs rope = {.size = sizeof rope, .n_head = 32, .head_dim = 128, .n_rot = 128, .base = 10000, .freq_scale = 1,
+    static const qn_rope_attrs rope = {.size = sizeof rope,
+                                       .n_head = 32,
+                                       .head_dim = 128,
+                                       .n_rot = 128,
+                                       .base = 10000,
+                                       .freq_scale = 1,
                                        .attn_factor = 1};
     static const qn_gated_attrs gated = {.size = sizeof gated, .kind = QN_GATED_SILU};
     static const qn_softcap_attrs softcap = {.size = sizeof softcap, .cap = 30};
-    static const small_op ops[] = {
-        {QN_OP_ADD, 4096, NULL, 0},           {QN_OP_SCALE, 4096, &scale, sizeof scale},    {QN_OP_RMS_NORM, 4096, &norm, sizeof norm},
-        {QN_OP_ROPE, 4096, &rope, sizeof rope}, {QN_OP_GATED, 11008, &gated, sizeof gated}, {QN_OP_SOFTCAP, 32000, &softcap, sizeof softcap}};
+    static const small_op ops[] = {{QN_OP_ADD, 4096, NULL, 0},
+                                   {QN_OP_SCALE, 4096, &scale, sizeof scale},
+                                   {QN_OP_RMS_NORM, 4096, &norm, sizeof norm},
+                                   {QN_OP_ROPE, 4096, &rope, sizeof rope},
+                                   {QN_OP_GATED, 11008, &gated, sizeof gated},
+                                   {QN_OP_SOFTCAP, 32000, &softcap, sizeof softcap}};
     speed s;
     open_speed(&s, ctx);
     cf_measure(ctx, "empty.step", s.empty_ns, "ns");
@@ -261,21 +271,24 @@ static void small_ops(cf_context *ctx) {
 
 /* One token that sees n cells, 32 heads of 128 over 8. */
 static void measure_attention(speed *s, uint32_t n, qn_format format) {
-    const qn_attention_attrs attrs = {.size = sizeof attrs, .n_head = 32, .n_kv_head = 8, .head_dim = 128, .value_dim = 128, .scale = 0.088f};
+    const qn_attention_attrs attrs = {
+        .size = sizeof attrs, .n_head = 32, .n_kv_head = 8, .head_dim = 128, .value_dim = 128, .scale = 0.088f};
     const uint32_t columns = attrs.n_kv_head * attrs.head_dim, cell = n - 1, span_at[2] = {0, 1};
     const int32_t position = (int32_t)cell;
     const qn_span span = {.n_cells = n};
-    const qn_placement placement = {.size = sizeof placement, .n_spans = 1, .cells = &cell, .spans = &span, .span_at = span_at};
+    const qn_placement placement = {
+        .size = sizeof placement, .n_spans = 1, .cells = &cell, .spans = &span, .span_at = span_at};
     op_model m;
     op_model_init(&m, s->ctx, DATA_REAL, n);
     op_program_add_group(m.builder, 0);
     const uint32_t x = op_model_rows(&m, "x", QN_ROLE_INPUT, columns, QN_DIM_TOKENS);
     const uint32_t q = op_model_rows(&m, "q", QN_ROLE_INPUT, 4096, QN_DIM_TOKENS);
-    const uint32_t k = op_program_add_state(m.builder, "k", format, columns, 0), v = op_program_add_state(m.builder, "v", format, columns, 0);
+    const uint32_t k = op_program_add_state(m.builder, "k", format, columns, 0),
+                   v = op_program_add_state(m.builder, "v", format, columns, 0);
     op_program_add_op(m.builder, QN_OP_STATE_WRITE, 0, 2, (const uint32_t[]){x, k}, OP_NO_OUTPUT, NULL, 0);
     op_program_add_op(m.builder, QN_OP_STATE_WRITE, 0, 2, (const uint32_t[]){x, v}, OP_NO_OUTPUT, NULL, 0);
-    op_program_add_op(m.builder, QN_OP_ATTENTION, 0, 3, (const uint32_t[]){q, k, v}, op_model_rows(&m, "y", QN_ROLE_OUTPUT, 4096, QN_DIM_TOKENS),
-                      &attrs, sizeof attrs);
+    op_program_add_op(m.builder, QN_OP_ATTENTION, 0, 3, (const uint32_t[]){q, k, v},
+                      op_model_rows(&m, "y", QN_ROLE_OUTPUT, 4096, QN_DIM_TOKENS), &attrs, sizeof attrs);
     op_model_finish(&m);
     op_step step = case_step(1);
     step.positions = &position;
@@ -303,7 +316,7 @@ static void attention_at_two_lengths(cf_context *ctx) {
     cf_close(ctx, &s.on);
 }
 
-/* --- Models ----------------------------------------------------------------------------------------------------------- */
+/* --- Models ------------------------------------------------------------------------------------------------------- */
 
 /* Tokens a second of a random model, one by one at three contexts, and in a prompt. */
 static void measure_model(speed *s, qn_format format) {
@@ -314,8 +327,7 @@ static void measure_model(speed *s, qn_format format) {
     static stack st;
     chat c;
     rig r;
-    uint32_t op;
-    char text[256];
+    rig_verdicts verdicts;
     if (!ctx->is_quick) {
         shape.n_embd = 1024;
         shape.n_ff = 2816;
@@ -324,7 +336,7 @@ static void measure_model(speed *s, qn_format format) {
         shape.n_vocab = 4096;
     }
     stack_init(&st, ctx, &stack_families[0], &shape, 77);
-    if (rig_is_offered(ctx, &s->on, &st.m, 0, &op, text)) {
+    if (rig_is_offered(ctx, &s->on, &st.m, 0, &verdicts)) {
         const qn_limits limits = op_model_limits(&st.m, 64, 1, 1, 2112);
         chat_init(&c, &st, 2112, 1, 2112, CELLS_IN_ORDER);
         rig_open(&r, ctx, &s->on, &st.m, &limits, 0);
@@ -332,7 +344,9 @@ static void measure_model(speed *s, qn_format format) {
         for (uint32_t i = 0; i < (ctx->is_quick ? 1 : CF_COUNT_OF(contexts)); i++) {
             char what[32];
             snprintf(what, sizeof what, "context_%u", contexts[i]);
-            measure(ctx, name, what, 1e9 / time_median(ctx, &r, chat_step(&c, &(chat_tokens){.n = 1, .first = contexts[i]}), NULL), "tokens/s");
+            measure(ctx, name, what,
+                    1e9 / time_median(ctx, &r, chat_step(&c, &(chat_tokens){.n = 1, .first = contexts[i]}), NULL),
+                    "tokens/s");
         }
         op_step prompt = *chat_step(&c, &(chat_tokens){.n = 64});
         prompt.n_outputs = 1;

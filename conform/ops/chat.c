@@ -24,7 +24,8 @@ const op_step *chat_step(chat *self, const chat_tokens *tokens) {
     op_model *const m = &self->s->m;
     const uint32_t n_tokens = tokens->n * (tokens->n_sequences == 0 ? 1 : tokens->n_sequences);
     op_step *const step = op_model_take(m, 1, sizeof *step);
-    int32_t *const ids = op_model_take(m, n_tokens, sizeof *ids), *const positions = op_model_take(m, n_tokens, sizeof *positions);
+    int32_t *const ids = op_model_take(m, n_tokens, sizeof *ids), *const positions = op_model_take(m, n_tokens,
+                                                                                                   sizeof *positions);
     int32_t *const rows = op_model_take(m, n_tokens, sizeof *rows);
     uint32_t *const sequences = op_model_take(m, n_tokens, sizeof *sequences);
     qn_placement *const placements = op_model_take(m, 2, sizeof *placements);

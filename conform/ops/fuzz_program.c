@@ -8,16 +8,18 @@
 #define MOST_SIZE 1000.0
 #define N_VOCAB 17u
 
-static const qn_format formats[] = {QN_FORMAT_F32,  QN_FORMAT_F16,  QN_FORMAT_BF16, QN_FORMAT_Q8_0, QN_FORMAT_Q4_0,     QN_FORMAT_Q4_1,
-                                    QN_FORMAT_Q5_0, QN_FORMAT_Q4_K, QN_FORMAT_Q5_K, QN_FORMAT_Q6_K, QN_FORMAT_Q4_K_SOA, QN_FORMAT_TERNARY};
+static const qn_format formats[] = {QN_FORMAT_F32,  QN_FORMAT_F16,  QN_FORMAT_BF16,     QN_FORMAT_Q8_0,
+                                    QN_FORMAT_Q4_0, QN_FORMAT_Q4_1, QN_FORMAT_Q5_0,     QN_FORMAT_Q4_K,
+                                    QN_FORMAT_Q5_K, QN_FORMAT_Q6_K, QN_FORMAT_Q4_K_SOA, QN_FORMAT_TERNARY};
 
 static uint32_t below(fuzz_program *f, uint32_t n) {
     return cf_random_below(&f->m.random, n);
 }
 
 static uint32_t draw_width(fuzz_program *f) {
-    static const uint32_t widths[] = {1,  1,  2,  3,  7,   13,  16,  31,  32,  32,  33,  61,  63,  64,  64,  65,  96,  127,
-                                      128, 128, 129, 192, 251, 255, 256, 256, 256, 257, 288, 320, 509, 512, 576, 768, 960, 1536};
+    static const uint32_t widths[] = {1,   1,   2,   3,   7,   13,  16,  31,  32,  32,  33,  61,
+                                      63,  64,  64,  65,  96,  127, 128, 128, 129, 192, 251, 255,
+                                      256, 256, 256, 257, 288, 320, 509, 512, 576, 768, 960, 1536};
     return widths[below(f, CF_COUNT_OF(widths))];
 }
 
@@ -29,13 +31,14 @@ static qn_format draw_format(fuzz_program *f, uint32_t columns) {
     return format;
 }
 
-/* --- Values ----------------------------------------------------------------------------------------------------------- */
+/* --- Values ------------------------------------------------------------------------------------------------------- */
 
 static fuzz_value *add_value(fuzz_program *f, uint32_t role, uint32_t columns, uint32_t symbol, double size) {
     char name[16];
     snprintf(name, sizeof name, "v%u", f->n_values);
     fuzz_value *const value = &f->values[f->n_values++];
-    *value = (fuzz_value){op_model_rows(&f->m, name, role, columns, symbol), columns, symbol, size, role != QN_ROLE_ACT};
+    *value = (fuzz_value){op_model_rows(&f->m, name, role, columns, symbol), columns, symbol, size,
+                          role != QN_ROLE_ACT};
     return value;
 }
 
@@ -61,19 +64,21 @@ static void note(fuzz_program *f, const char *what) {
 }
 
 /* Adds op(in0, in1) -> a new value, and says so. */
-static void put(fuzz_program *f, uint32_t op, fuzz_value *out, uint32_t n_inputs, const uint32_t *inputs, const void *attrs, uint32_t attrs_bytes) {
+static void put(fuzz_program *f, uint32_t op, fuzz_value *out, uint32_t n_inputs, const uint32_t *inputs,
+                const void *attrs, uint32_t attrs_bytes) {
     char what[64];
     op_program_add_op(f->m.builder, op, QN_NO_LAYER, n_inputs, inputs, out->buffer, attrs, attrs_bytes);
     snprintf(what, sizeof what, "%s[%u]", qn_op_name(op), out->columns);
     note(f, what);
 }
 
-/* --- Ops: each returns false when nothing suits it -------------------------------------------------------------------- */
+/* --- Ops: each returns false when nothing suits it ---------------------------------------------------------------- */
 
 static fuzz_value *put_matmul(fuzz_program *f, fuzz_value *x, uint32_t rows) {
     const qn_format format = draw_format(f, x->columns);
     const bool has_bias = below(f, 3) == 0;
-    const uint32_t w = op_model_weight_sized(&f->m, qn_format_name(format), format, x->columns, rows, 1 / sqrt((double)x->columns));
+    const uint32_t w = op_model_weight_sized(&f->m, qn_format_name(format), format, x->columns, rows,
+                                             1 / sqrt((double)x->columns));
     const uint32_t bias = has_bias ? op_model_weight_sized(&f->m, "bias", QN_FORMAT_F32, rows, 0, 0.5) : 0;
     x->is_read = true;
     fuzz_value *const y = add_value(f, QN_ROLE_ACT, rows, x->symbol, x->size + 0.5);
@@ -94,11 +99,12 @@ static bool add_sum(fuzz_program *f) {
     a->is_read = true;
     if (below(f, 4) == 0) {
         const uint32_t w = op_model_weight_sized(&f->m, "vector", QN_FORMAT_F32, a->columns, 0, 1);
-        put(f, QN_OP_ADD, add_value(f, QN_ROLE_ACT, a->columns, a->symbol, a->size + 1), 2, (const uint32_t[]){a->buffer, w}, NULL, 0);
+        put(f, QN_OP_ADD, add_value(f, QN_ROLE_ACT, a->columns, a->symbol, a->size + 1), 2,
+            (const uint32_t[]){a->buffer, w}, NULL, 0);
     } else {
         b->is_read = true;
-        put(f, QN_OP_ADD, add_value(f, QN_ROLE_ACT, a->columns, a->symbol, a->size + b->size), 2, (const uint32_t[]){a->buffer, b->buffer}, NULL,
-            0);
+        put(f, QN_OP_ADD, add_value(f, QN_ROLE_ACT, a->columns, a->symbol, a->size + b->size), 2,
+            (const uint32_t[]){a->buffer, b->buffer}, NULL, 0);
     }
     return true;
 }
@@ -107,7 +113,8 @@ static bool add_scale(fuzz_program *f) {
     fuzz_value *const x = draw_value(f);
     const qn_scale_attrs attrs = {.size = sizeof attrs, .factor = op_random_signed(&f->m.random) * 2};
     x->is_read = true;
-    put(f, QN_OP_SCALE, add_value(f, QN_ROLE_ACT, x->columns, x->symbol, x->size * 2), 1, &x->buffer, &attrs, sizeof attrs);
+    put(f, QN_OP_SCALE, add_value(f, QN_ROLE_ACT, x->columns, x->symbol, x->size * 2), 1, &x->buffer, &attrs,
+        sizeof attrs);
     return true;
 }
 
@@ -115,8 +122,8 @@ static bool add_softcap(fuzz_program *f) {
     fuzz_value *const x = draw_value(f);
     const qn_softcap_attrs attrs = {.size = sizeof attrs, .cap = 1 + (float)below(f, 50)};
     x->is_read = true;
-    put(f, QN_OP_SOFTCAP, add_value(f, QN_ROLE_ACT, x->columns, x->symbol, fmin(x->size, (double)attrs.cap)), 1, &x->buffer, &attrs,
-        sizeof attrs);
+    put(f, QN_OP_SOFTCAP, add_value(f, QN_ROLE_ACT, x->columns, x->symbol, fmin(x->size, (double)attrs.cap)), 1,
+        &x->buffer, &attrs, sizeof attrs);
     return true;
 }
 
@@ -151,8 +158,14 @@ static bool add_norm(fuzz_program *f) {
 }
 
 static qn_rope_attrs draw_rope(fuzz_program *f, uint32_t n_head, uint32_t head_dim) {
-    return (qn_rope_attrs){.size = sizeof(qn_rope_attrs), .n_head = n_head, .head_dim = head_dim, .n_rot = 2 + 2 * below(f, head_dim / 2),
-                           .pairing = below(f, 2), .base = 10000, .freq_scale = below(f, 2) == 0 ? 1 : 0.25f, .attn_factor = 1};
+    return (qn_rope_attrs){.size = sizeof(qn_rope_attrs),
+                           .n_head = n_head,
+                           .head_dim = head_dim,
+                           .n_rot = 2 + 2 * below(f, head_dim / 2),
+                           .pairing = below(f, 2),
+                           .base = 10000,
+                           .freq_scale = below(f, 2) == 0 ? 1 : 0.25f,
+                           .attn_factor = 1};
 }
 
 static fuzz_value *put_rope(fuzz_program *f, fuzz_value *x, uint32_t n_head) {
@@ -176,7 +189,8 @@ static bool add_rope(fuzz_program *f) {
 static uint32_t add_state(fuzz_program *f, fuzz_value *x, const char *name, qn_format format) {
     const uint32_t state = op_program_add_state(f->m.builder, name, format, x->columns, 0);
     x->is_read = true;
-    op_program_add_op(f->m.builder, QN_OP_STATE_WRITE, QN_NO_LAYER, 2, (const uint32_t[]){x->buffer, state}, OP_NO_OUTPUT, NULL, 0);
+    op_program_add_op(f->m.builder, QN_OP_STATE_WRITE, QN_NO_LAYER, 2, (const uint32_t[]){x->buffer, state},
+                      OP_NO_OUTPUT, NULL, 0);
     return state;
 }
 
@@ -185,11 +199,17 @@ static bool add_attention(fuzz_program *f) {
     static const uint32_t dims[] = {1, 2, 8, 16, 32, 33, 64, 80, 128}, ratios[] = {1, 1, 2, 3, 4, 7};
     fuzz_value *const x = draw_value(f);
     const uint32_t n_kv_head = 1 + below(f, 3), n_head = n_kv_head * ratios[below(f, CF_COUNT_OF(ratios))];
-    const uint32_t head_dim = dims[below(f, CF_COUNT_OF(dims))], value_dim = below(f, 2) == 0 ? head_dim : dims[below(f, CF_COUNT_OF(dims))];
+    const uint32_t head_dim = dims[below(f, CF_COUNT_OF(dims))],
+                   value_dim = below(f, 2) == 0 ? head_dim : dims[below(f, CF_COUNT_OF(dims))];
     const qn_format format = below(f, 2) == 0 ? QN_FORMAT_F16 : QN_FORMAT_F32;
-    const qn_attention_attrs attrs = {.size = sizeof attrs, .n_head = n_head, .n_kv_head = n_kv_head, .head_dim = head_dim,
-                                      .value_dim = value_dim, .window = below(f, 2) * (1 + below(f, FUZZ_POSITIONS)),
-                                      .scale = 1 / sqrtf((float)head_dim), .softcap = (float)(below(f, 2) * 20)};
+    const qn_attention_attrs attrs = {.size = sizeof attrs,
+                                      .n_head = n_head,
+                                      .n_kv_head = n_kv_head,
+                                      .head_dim = head_dim,
+                                      .value_dim = value_dim,
+                                      .window = below(f, 2) * (1 + below(f, FUZZ_POSITIONS)),
+                                      .scale = 1 / sqrtf((float)head_dim),
+                                      .softcap = (float)(below(f, 2) * 20)};
     if (x->symbol != QN_DIM_TOKENS || x->size > 10 || f->n_values + 7 > FUZZ_VALUES) {
         return false;
     }
@@ -201,14 +221,16 @@ static bool add_attention(fuzz_program *f) {
     }
     const uint32_t inputs[3] = {q->buffer, add_state(f, k, "keys", format), add_state(f, v, "values", format)};
     q->is_read = true;
-    put(f, QN_OP_ATTENTION, add_value(f, QN_ROLE_ACT, n_head * value_dim, QN_DIM_TOKENS, v->size), 3, inputs, &attrs, sizeof attrs);
+    put(f, QN_OP_ATTENTION, add_value(f, QN_ROLE_ACT, n_head * value_dim, QN_DIM_TOKENS, v->size), 3, inputs, &attrs,
+        sizeof attrs);
     return true;
 }
 
 static bool add_embed(fuzz_program *f) {
     const uint32_t columns = draw_width(f);
     const qn_format format = draw_format(f, columns);
-    const uint32_t inputs[2] = {op_model_weight_sized(&f->m, "table", format, columns, N_VOCAB, 1), op_model_numbers(&f->m, "ids", QN_DIM_TOKENS)};
+    const uint32_t inputs[2] = {op_model_weight_sized(&f->m, "table", format, columns, N_VOCAB, 1),
+                                op_model_numbers(&f->m, "ids", QN_DIM_TOKENS)};
     put(f, QN_OP_EMBED, add_value(f, QN_ROLE_ACT, columns, QN_DIM_TOKENS, 1), 2, inputs, NULL, 0);
     return true;
 }
@@ -224,11 +246,12 @@ static bool add_select(fuzz_program *f) {
     return true;
 }
 
-/* --- Programs --------------------------------------------------------------------------------------------------------- */
+/* --- Programs ----------------------------------------------------------------------------------------------------- */
 
 static bool add_something(fuzz_program *f) {
-    static bool (*const adders[])(fuzz_program *f) = {add_matmul, add_matmul, add_sum,  add_sum,       add_scale, add_softcap, add_gated,
-                                                      add_norm,   add_norm,   add_rope, add_attention, add_embed, add_select};
+    static bool (*const adders[])(fuzz_program * f) = {add_matmul,    add_matmul, add_sum,   add_sum,  add_scale,
+                                                       add_softcap,   add_gated,  add_norm,  add_norm, add_rope,
+                                                       add_attention, add_embed,  add_select};
     return adders[below(f, CF_COUNT_OF(adders))](f);
 }
 
@@ -271,7 +294,7 @@ qn_limits fuzz_program_limits(const fuzz_program *self) {
     return op_model_limits(&self->m, FUZZ_TOKENS, FUZZ_TOKENS, self->n_sequences, self->n_cells);
 }
 
-/* --- Steps ------------------------------------------------------------------------------------------------------------ */
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 static const void *draw_input(fuzz_program *f, const op_step *step, const qn_buffer *buffer) {
     const uint64_t n = op_step_elements(step, buffer);
@@ -294,7 +317,8 @@ static void draw_tokens(fuzz_program *f, uint32_t n_tokens, int32_t *positions, 
     }
 }
 
-static void begin_elsewhere(const fuzz_program *f, qn_placement *placement, uint32_t n_tokens, int32_t *positions, const uint32_t *sequences) {
+static void begin_elsewhere(const fuzz_program *f, qn_placement *placement, uint32_t n_tokens, int32_t *positions,
+                            const uint32_t *sequences) {
     qn_span *const spans = (qn_span *)(uintptr_t)placement->spans;
     for (uint32_t s = 0; s < f->n_sequences; s++) {
         for (uint32_t i = placement->span_at[s]; i < placement->span_at[s + 1]; i++) {

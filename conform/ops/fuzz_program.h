@@ -5,9 +5,9 @@
  *     const op_step *step = fuzz_program_step(&f);     the next of at most FUZZ_STEPS steps
  *     fuzz_program_free(&f);
  *
- * Widths are biased to 1, to neighbours of powers of two, primes and sizes of real models. Weights have formats of decode-core-0, states
- * F16 or F32. Steps have 1 to FUZZ_TOKENS tokens of one to three sequences, at positions that begin anywhere below 2^20, in cells anywhere,
- * described by spans cut and shuffled at random.
+ * Widths are biased to 1, to neighbours of powers of two, primes and sizes of real models. Weights have formats of
+ * decode-core-0, states F16 or F32. Steps have 1 to FUZZ_TOKENS tokens of one to three sequences, at positions that
+ * begin anywhere below 2^20, in cells anywhere, described by spans cut and shuffled at random.
  *
  * Threading: one thread at a time per object. Memory: owned by the object.
  */

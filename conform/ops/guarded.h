@@ -5,8 +5,9 @@
  *   | 0xa5 0xa5 ...      | data[0 .. bytes)        | no access       |
  *   +--------------------+-------------------------+-----------------+
  *
- * A read or write of one byte too many ends the process, and with it the test; a write before the data is seen in the band. The data
- * begins wherever its length puts it, at a multiple of `align`; when the length is none, the few bytes up to the page are a band too.
+ * A read or write of one byte too many ends the process, and with it the test; a write before the data is seen in the
+ * band. The data begins wherever its length puts it, at a multiple of `align`; when the length is none, the few bytes
+ * up to the page are a band too.
  *
  * Threading: one thread at a time per object. Memory: owned by the object until guarded_free; taking again reuses it.
  */

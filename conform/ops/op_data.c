@@ -42,16 +42,17 @@ typedef struct scale_places {
 } scale_places;
 
 static const scale_places half_scales[] = {
-    {QN_FORMAT_Q4_0, 0, 1},   {QN_FORMAT_Q4_1, 0, 2},  {QN_FORMAT_Q5_0, 0, 1},   {QN_FORMAT_Q5_1, 0, 2},  {QN_FORMAT_Q8_0, 0, 1},
-    {QN_FORMAT_Q2_K, 80, 2},  {QN_FORMAT_Q3_K, 108, 1}, {QN_FORMAT_Q4_K, 0, 2},  {QN_FORMAT_Q5_K, 0, 2},  {QN_FORMAT_Q6_K, 208, 1},
-    {QN_FORMAT_IQ4_NL, 0, 1}, {QN_FORMAT_IQ4_XS, 0, 1}, {QN_FORMAT_TQ1_0, 52, 1}, {QN_FORMAT_TQ2_0, 64, 1},
-    {QN_FORMAT_Q4_K_SOA, 128, 16},
+    {QN_FORMAT_Q4_0, 0, 1},   {QN_FORMAT_Q4_1, 0, 2},   {QN_FORMAT_Q5_0, 0, 1},        {QN_FORMAT_Q5_1, 0, 2},
+    {QN_FORMAT_Q8_0, 0, 1},   {QN_FORMAT_Q2_K, 80, 2},  {QN_FORMAT_Q3_K, 108, 1},      {QN_FORMAT_Q4_K, 0, 2},
+    {QN_FORMAT_Q5_K, 0, 2},   {QN_FORMAT_Q6_K, 208, 1}, {QN_FORMAT_IQ4_NL, 0, 1},      {QN_FORMAT_IQ4_XS, 0, 1},
+    {QN_FORMAT_TQ1_0, 52, 1}, {QN_FORMAT_TQ2_0, 64, 1}, {QN_FORMAT_Q4_K_SOA, 128, 16},
 };
 
 const qn_format op_weight_formats[] = {
-    QN_FORMAT_F32,    QN_FORMAT_F16,    QN_FORMAT_BF16,  QN_FORMAT_I8,    QN_FORMAT_Q4_0,  QN_FORMAT_Q4_1,     QN_FORMAT_Q5_0,
-    QN_FORMAT_Q5_1,   QN_FORMAT_Q8_0,   QN_FORMAT_Q2_K,  QN_FORMAT_Q3_K,  QN_FORMAT_Q4_K,  QN_FORMAT_Q5_K,     QN_FORMAT_Q6_K,
-    QN_FORMAT_IQ4_NL, QN_FORMAT_IQ4_XS, QN_FORMAT_TQ1_0, QN_FORMAT_TQ2_0, QN_FORMAT_MXFP4, QN_FORMAT_Q4_K_SOA, QN_FORMAT_TERNARY};
+    QN_FORMAT_F32,   QN_FORMAT_F16,      QN_FORMAT_BF16,   QN_FORMAT_I8,     QN_FORMAT_Q4_0,  QN_FORMAT_Q4_1,
+    QN_FORMAT_Q5_0,  QN_FORMAT_Q5_1,     QN_FORMAT_Q8_0,   QN_FORMAT_Q2_K,   QN_FORMAT_Q3_K,  QN_FORMAT_Q4_K,
+    QN_FORMAT_Q5_K,  QN_FORMAT_Q6_K,     QN_FORMAT_IQ4_NL, QN_FORMAT_IQ4_XS, QN_FORMAT_TQ1_0, QN_FORMAT_TQ2_0,
+    QN_FORMAT_MXFP4, QN_FORMAT_Q4_K_SOA, QN_FORMAT_TERNARY};
 const uint32_t op_n_weight_formats = sizeof op_weight_formats / sizeof op_weight_formats[0];
 
 uint32_t op_format_unit(qn_format format) {
@@ -82,7 +83,8 @@ static uint16_t draw_corner_half(cf_random *random) {
 }
 
 static void put_half(const source *from, uint8_t *at) {
-    const uint16_t half = from->kind == DATA_CORNERS ? draw_corner_half(from->random) : oracle_to_half(draw_scale(from));
+    const uint16_t half = from->kind == DATA_CORNERS ? draw_corner_half(from->random)
+                                                     : oracle_to_half(draw_scale(from));
     at[0] = (uint8_t)half;
     at[1] = (uint8_t)(half >> 8);
 }
@@ -169,8 +171,8 @@ static op_weight make(cf_context *ctx, scratch *memory, const source *from, uint
     return weight;
 }
 
-op_weight op_weight_make(cf_context *ctx, scratch *memory, cf_random *random, qn_format format, uint32_t kind, uint64_t first,
-                         uint64_t count) {
+op_weight op_weight_make(cf_context *ctx, scratch *memory, cf_random *random, qn_format format, uint32_t kind,
+                         uint64_t first, uint64_t count) {
     return make(ctx, memory, &(source){random, format, kind, 1}, first, count);
 }
 
@@ -182,8 +184,8 @@ static double find_size(const op_weight *weight) {
     return sqrt(squares / (double)weight->count);
 }
 
-op_weight op_weight_make_sized(cf_context *ctx, scratch *memory, cf_random *random, qn_format format, double size, uint64_t first,
-                               uint64_t count) {
+op_weight op_weight_make_sized(cf_context *ctx, scratch *memory, cf_random *random, qn_format format, double size,
+                               uint64_t first, uint64_t count) {
     scratch probes = {NULL};
     source from = {random, format, DATA_MODEL, 1};
     const op_weight probe = make(ctx, &probes, &from, 0, 2048);

@@ -29,16 +29,19 @@ void *op_model_take(op_model *self, uint64_t count, size_t size) {
     return scratch_take(self->ctx, &self->memory, count, size);
 }
 
-uint32_t op_model_weight_behind(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows, uint64_t first_rows) {
+uint32_t op_model_weight_behind(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows,
+                                uint64_t first_rows) {
     const uint32_t buffer = op_program_add_weight(self->builder, name, format, columns, rows);
-    self->weights[buffer] = op_weight_make(self->ctx, &self->memory, &self->random, format, self->kind, first_rows * columns,
-                                           columns * (rows == 0 ? 1 : rows));
+    self->weights[buffer] = op_weight_make(self->ctx, &self->memory, &self->random, format, self->kind,
+                                           first_rows * columns, columns * (rows == 0 ? 1 : rows));
     return buffer;
 }
 
-uint32_t op_model_weight_sized(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows, double size) {
+uint32_t op_model_weight_sized(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows,
+                               double size) {
     const uint32_t buffer = op_program_add_weight(self->builder, name, format, columns, rows);
-    self->weights[buffer] = op_weight_make_sized(self->ctx, &self->memory, &self->random, format, size, 0, columns * (rows == 0 ? 1 : rows));
+    self->weights[buffer] = op_weight_make_sized(self->ctx, &self->memory, &self->random, format, size, 0,
+                                                 columns * (rows == 0 ? 1 : rows));
     return buffer;
 }
 

@@ -37,9 +37,11 @@ void op_model_finish(op_model *self);
 /* A weight of random content; rows 0: rank 1. */
 uint32_t op_model_weight(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows);
 /* The same as the last rows of a tensor with first_rows more before them. */
-uint32_t op_model_weight_behind(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows, uint64_t first_rows);
+uint32_t op_model_weight_behind(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows,
+                                uint64_t first_rows);
 /* With this root mean square. */
-uint32_t op_model_weight_sized(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows, double size);
+uint32_t op_model_weight_sized(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows,
+                               double size);
 /* Rows of the tensor that is bound to weight buffer `of`, from first_row on, as a weight of its own. */
 uint32_t op_model_weight_of(op_model *self, const char *name, uint32_t of, uint64_t first_row, uint64_t rows);
 /* An F32 weight [n] with these values. */

@@ -31,7 +31,8 @@ uint32_t op_program_add_group(op_program *program, uint32_t window) {
 
 static qn_buffer *add_buffer(op_program *program, const char *name, uint32_t role, qn_format format, uint32_t rank) {
     const size_t name_bytes = strlen(name) + 1;
-    if (!has_room(program, program->n_buffers < OP_PROGRAM_ROOM && program->names_bytes + name_bytes <= sizeof program->names)) {
+    if (!has_room(program,
+                  program->n_buffers < OP_PROGRAM_ROOM && program->names_bytes + name_bytes <= sizeof program->names)) {
         return &program->buffers[0];
     }
     qn_buffer *buffer = &program->buffers[program->n_buffers++];
@@ -42,14 +43,16 @@ static qn_buffer *add_buffer(op_program *program, const char *name, uint32_t rol
     return buffer;
 }
 
-uint32_t op_program_add_weight(op_program *program, const char *name, qn_format format, uint64_t columns, uint64_t rows) {
+uint32_t op_program_add_weight(op_program *program, const char *name, qn_format format, uint64_t columns,
+                               uint64_t rows) {
     qn_buffer *buffer = add_buffer(program, name, QN_ROLE_WEIGHT, format, rows == 0 ? 1 : 2);
     buffer->dims[0] = columns;
     buffer->dims[1] = rows == 0 ? 1 : rows;
     return program->n_buffers - 1;
 }
 
-uint32_t op_program_add_state(op_program *program, const char *name, qn_format format, uint64_t columns, uint32_t group) {
+uint32_t op_program_add_state(op_program *program, const char *name, qn_format format, uint64_t columns,
+                              uint32_t group) {
     qn_buffer *buffer = add_buffer(program, name, QN_ROLE_STATE, format, 2);
     buffer->dims[0] = columns;
     buffer->dims[1] = 0;
@@ -73,7 +76,8 @@ uint32_t op_program_add_rows(op_program *program, const char *name, uint32_t rol
 void op_program_add_op(op_program *program, uint32_t op, uint32_t layer, uint32_t n_inputs, const uint32_t *inputs,
                        uint32_t output, const void *attrs, uint32_t attrs_bytes) {
     const uint32_t n_outputs = output == OP_NO_OUTPUT ? 0 : 1;
-    if (!has_room(program, program->n_ops < OP_PROGRAM_ROOM && program->n_operands + n_inputs + n_outputs <= OP_PROGRAM_ROOM * 4
+    if (!has_room(program, program->n_ops < OP_PROGRAM_ROOM
+                               && program->n_operands + n_inputs + n_outputs <= OP_PROGRAM_ROOM * 4
                                && program->attrs_bytes + attrs_bytes + 8 <= sizeof program->attrs)) {
         return;
     }

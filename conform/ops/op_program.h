@@ -8,8 +8,8 @@
  *     const qn_program *program = op_program_finish(p);
  *
  * Threading: one thread at a time per object. Memory: owned by the op_program until op_program_destroy.
- * Errors: when memory is short or a table was too full for what was added, op_program_create or op_program_finish give null; nothing
- *         else is checked, so that tests can build wrong programs.
+ * Errors: when memory is short or a table was too full for what was added, op_program_create or op_program_finish give
+ * null; nothing else is checked, so that tests can build wrong programs.
  */
 #ifndef OP_PROGRAM_H
 #define OP_PROGRAM_H
@@ -39,7 +39,8 @@ void op_program_destroy(op_program *program);
 uint32_t op_program_add_group(op_program *program, uint32_t window);
 uint32_t op_program_add_weight(op_program *program, const char *name, qn_format format, uint64_t columns,
                                uint64_t rows /* 0: rank 1 */);
-uint32_t op_program_add_state(op_program *program, const char *name, qn_format format, uint64_t columns, uint32_t group);
+uint32_t op_program_add_state(op_program *program, const char *name, qn_format format, uint64_t columns,
+                              uint32_t group);
 /* [symbol][columns], or [symbol] when columns is 0. */
 uint32_t op_program_add_rows(op_program *program, const char *name, uint32_t role, qn_format format, uint64_t columns,
                              uint32_t symbol);

@@ -48,21 +48,22 @@ static double dot(const float *w, const float *x, uint32_t k, double *out_size) 
     return sum;
 }
 
-void oracle_matmul(const float *weights, const float *x, const float *bias, uint32_t t, uint32_t n, uint32_t k, int is_act8,
-                   double *want, double *bound) {
+void oracle_matmul(const float *weights, const float *x, const float *bias, uint32_t t, uint32_t n, uint32_t k,
+                   int is_act8, double *want, double *bound) {
     for (uint32_t row = 0; row < t; row++) {
         for (uint32_t out = 0; out < n; out++) {
             const float *w = weights + (size_t)out * k, *in = x + (size_t)row * k;
             const double added = bias == NULL ? 0 : bias[out];
             double size;
             want[(size_t)row * n + out] = added + dot(w, in, k, &size);
-            bound[(size_t)row * n + out] = (2 * sqrt(k) + 8) * ORACLE_U * (size + fabs(added)) + (is_act8 ? act8_bound(w, in, k) : 0);
+            bound[(size_t)row * n + out] = (2 * sqrt(k) + 8) * ORACLE_U * (size + fabs(added))
+                                           + (is_act8 ? act8_bound(w, in, k) : 0);
         }
     }
 }
 
-void oracle_rms_norm(const float *x, const float *weight, uint32_t t, uint32_t n, const qn_rms_norm_attrs *attrs, double *want,
-                     double *bound) {
+void oracle_rms_norm(const float *x, const float *weight, uint32_t t, uint32_t n, const qn_rms_norm_attrs *attrs,
+                     double *want, double *bound) {
     const uint64_t total = (uint64_t)t * n;
     for (uint64_t begin = 0; begin < total; begin += attrs->group) {
         double squares = 0;
@@ -77,14 +78,15 @@ void oracle_rms_norm(const float *x, const float *weight, uint32_t t, uint32_t n
     }
 }
 
-/* --- RoPE ------------------------------------------------------------------------------------------------------------- */
+/* --- RoPE --------------------------------------------------------------------------------------------------------- */
 
 static double yarn_corner(const qn_rope_attrs *attrs, double beta) {
     return attrs->n_rot * log(attrs->n_ctx_orig / (2 * PI * beta)) / (2 * log(attrs->base));
 }
 
 static double rope_angle(const qn_rope_attrs *attrs, const float *factors, int32_t position, uint32_t pair) {
-    const double theta = position * pow(attrs->base, -2.0 * pair / attrs->n_rot) / (factors == NULL ? 1.0 : factors[pair]);
+    const double theta = position * pow(attrs->base, -2.0 * pair / attrs->n_rot)
+                         / (factors == NULL ? 1.0 : factors[pair]);
     if (attrs->ext_factor == 0) {
         return theta * attrs->freq_scale;
     }
@@ -100,8 +102,8 @@ static double rope_magnitude(const qn_rope_attrs *attrs) {
     return attrs->ext_factor == 0 ? m : m * (1 + 0.1 * log(1 / (double)attrs->freq_scale));
 }
 
-static void rotate_head(const float *x, const float *factors, int32_t position, const qn_rope_attrs *attrs, double *want,
-                        double *bound) {
+static void rotate_head(const float *x, const float *factors, int32_t position, const qn_rope_attrs *attrs,
+                        double *want, double *bound) {
     const double m = rope_magnitude(attrs);
     const uint32_t half = attrs->n_rot / 2;
     for (uint32_t pair = 0; pair < half; pair++) {
@@ -129,7 +131,7 @@ void oracle_rope(const float *x, const float *factors, const int32_t *positions,
     }
 }
 
-/* --- Attention -------------------------------------------------------------------------------------------------------- */
+/* --- Attention ---------------------------------------------------------------------------------------------------- */
 
 static double attention_score(const float *q, const float *k, const qn_attention_attrs *attrs, double *size) {
     double dot = 0, absolute = 0;
@@ -144,7 +146,8 @@ static double attention_score(const float *q, const float *k, const qn_attention
 
 static void attend_head(const float *q, const float *k, const float *v, uint32_t n, uint32_t kv_head,
                         const qn_attention_attrs *attrs, double rounding, double *want, double *bound) {
-    const size_t k_row = (size_t)attrs->n_kv_head * attrs->head_dim, v_row = (size_t)attrs->n_kv_head * attrs->value_dim;
+    const size_t k_row = (size_t)attrs->n_kv_head * attrs->head_dim,
+                 v_row = (size_t)attrs->n_kv_head * attrs->value_dim;
     const float *k_head = k + (size_t)kv_head * attrs->head_dim, *v_head = v + (size_t)kv_head * attrs->value_dim;
     double most = -INFINITY, total = 0, size = 0;
     for (uint32_t c = 0; c < n; c++) {
@@ -178,7 +181,7 @@ void oracle_attention(const float *q, const float *k, const float *v, uint32_t n
     }
 }
 
-/* --- Element by element ----------------------------------------------------------------------------------------------- */
+/* --- Element by element ------------------------------------------------------------------------------------------- */
 
 void oracle_add(const float *a, const float *b, uint64_t n, uint64_t b_period, double *want, double *bound) {
     for (uint64_t i = 0; i < n; i++) {

@@ -42,7 +42,7 @@ static double codebook_value(uint32_t index) {
     return values[index];
 }
 
-/* --- Blocks of 32 ----------------------------------------------------------------------------------------------------- */
+/* --- Blocks of 32 ------------------------------------------------------------------------------------------------- */
 
 static double small_block_element(qn_format format, const uint8_t *b, uint32_t k) {
     const double d = half_at(b);
@@ -62,7 +62,7 @@ static double mxfp4_element(const uint8_t *b, uint32_t k) {
     return ldexp(code >= 8 ? -values[code - 8] : values[code], b[0] - 127);
 }
 
-/* --- Blocks of 256 ---------------------------------------------------------------------------------------------------- */
+/* --- Blocks of 256 ------------------------------------------------------------------------------------------------ */
 
 /* Two bits of element k: 32 bytes hold 128 elements, 32 in each pair of bits. */
 static uint32_t bit_pair(const uint8_t *bytes, uint32_t k) {
@@ -77,7 +77,8 @@ static double q2_k_element(const uint8_t *b, uint32_t k) {
 static double q3_k_element(const uint8_t *b, uint32_t k) {
     const uint8_t *scales = b + 96;
     const uint32_t sub = k / 16;
-    const uint32_t low = sub < 8 ? scales[sub] & 15 : scales[sub - 8] >> 4, high = scales[8 + sub % 4] >> (sub / 4 * 2) & 3;
+    const uint32_t low = sub < 8 ? scales[sub] & 15 : scales[sub - 8] >> 4,
+                   high = scales[8 + sub % 4] >> (sub / 4 * 2) & 3;
     const int scale = (int)(low | high << 4) - 32;
     const int q = (int)bit_pair(b + 32, k) - ((b[k % 32] >> (k / 32) & 1) != 0 ? 0 : 4);
     return half_at(b + 108) * scale * q;
@@ -108,8 +109,8 @@ static double iq4_xs_element(const uint8_t *b, uint32_t k) {
     return half_at(b) * ((int)(low | high << 4) - 32) * codebook_value(nibble(b + 8 + 16 * sub, k % 32, 16));
 }
 
-/* A byte holds ceil(value * 256 / 243) of up to five base-3 digits, the first the most significant: multiplying by a power of three,
- * modulo 256, brings a digit to the top. */
+/* A byte holds ceil(value * 256 / 243) of up to five base-3 digits, the first the most significant: multiplying by a
+ * power of three, modulo 256, brings a digit to the top. */
 static double tq1_0_element(const uint8_t *b, uint32_t k) {
     static const uint8_t power[5] = {1, 3, 9, 27, 81};
     const uint32_t begin = k < 160 ? 0 : k < 240 ? 160 : 240, width = k < 160 ? 32 : k < 240 ? 16 : 4;
@@ -167,7 +168,8 @@ double oracle_element(qn_format format, const uint8_t *bytes, uint64_t index) {
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         if (blocks[i].format == format) {
             const uint8_t *block = bytes + index / blocks[i].elems * blocks[i].bytes;
-            return blocks[i].elems == 32 ? small_block_element(format, block, index % 32) : large_block_element(format, block, index % 256);
+            return blocks[i].elems == 32 ? small_block_element(format, block, index % 32)
+                                         : large_block_element(format, block, index % 256);
         }
     }
     return (double)NAN;
@@ -179,7 +181,7 @@ void oracle_decode(qn_format format, const void *bytes, uint64_t first, uint64_t
     }
 }
 
-/* --- What a state holds ----------------------------------------------------------------------------------------------- */
+/* --- What a state holds ------------------------------------------------------------------------------------------- */
 
 uint16_t oracle_to_half(float value) {
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
@@ -212,7 +214,8 @@ static void store_word(uint16_t word, uint8_t *out) {
     out[1] = (uint8_t)(word >> 8);
 }
 
-/* One f16 scale, the largest magnitude / 127; quanta are x times the inverse of the scale before it was rounded, half away from zero. */
+/* One f16 scale, the largest magnitude / 127; quanta are x times the inverse of the scale before it was rounded, half
+ * away from zero. */
 static void store_q8_0(const float *values, uint8_t *block) {
     float most = 0;
     for (uint32_t i = 0; i < 32; i++) {

@@ -1,7 +1,8 @@
-/* oracle_formats.h — every format of formats.def once more, element by element in 64 bits, straight from its layout line.
+/* oracle_formats.h — every format of formats.def once more, element by element in 64 bits, straight from its layout
+ * line.
  *
- * It shares no line with formats/blocks or any plugin, and computes the exact value of an element: a double holds every product of a
- * scale, a sub-scale and a quantum. oracle_store is the other way round, for what a state may hold.
+ * It shares no line with formats/blocks or any plugin, and computes the exact value of an element: a double holds every
+ * product of a scale, a sub-scale and a quantum. oracle_store is the other way round, for what a state may hold.
  *
  * Threading: pure functions. Memory: the caller's.
  */
@@ -15,7 +16,8 @@ double oracle_element(qn_format format, const uint8_t *bytes, uint64_t index);
 /* n elements from `first` on, each rounded once to f32. */
 void oracle_decode(qn_format format, const void *bytes, uint64_t first, uint64_t n, float *values);
 
-/* The value of the half with these bits, and the bits of a half, or of a bfloat16, nearest to a value (ties to even). */
+/* The value of the half with these bits, and the bits of a half, or of a bfloat16, nearest to a value (ties to even).
+ */
 double oracle_half(uint16_t bits);
 uint16_t oracle_to_half(float value);
 uint16_t oracle_to_bf16(float value);

@@ -99,7 +99,7 @@ const uint8_t *oracle_run_state(const oracle_run *self, uint32_t buffer) {
     return self->places[buffer].stored;
 }
 
-/* --- One op ----------------------------------------------------------------------------------------------------------- */
+/* --- One op ------------------------------------------------------------------------------------------------------- */
 
 /* An op's operands, and the rows that its output has in this step. */
 typedef struct call {
@@ -178,14 +178,14 @@ static void run_matmul(const call *c) {
         quantise_at_random(run, c->rows, k, moved);
         x = moved;
     }
-    oracle_matmul(values_of(c, 0), x, c->op->n_inputs == 3 ? values_of(c, 2) : NULL, (uint32_t)c->rows, (uint32_t)c->columns, (uint32_t)k,
-                  is_act8 && !run->is_noisy, c->want, c->bound);
+    oracle_matmul(values_of(c, 0), x, c->op->n_inputs == 3 ? values_of(c, 2) : NULL, (uint32_t)c->rows,
+                  (uint32_t)c->columns, (uint32_t)k, is_act8 && !run->is_noisy, c->want, c->bound);
     free(moved);
 }
 
 static void run_rope(const call *c) {
-    oracle_rope(values_of(c, 0), c->op->n_inputs == 2 ? values_of(c, 1) : NULL, c->run->step->positions, (uint32_t)c->rows, c->attrs,
-                c->want, c->bound);
+    oracle_rope(values_of(c, 0), c->op->n_inputs == 2 ? values_of(c, 1) : NULL, c->run->step->positions,
+                (uint32_t)c->rows, c->attrs, c->want, c->bound);
 }
 
 static void run_add(const call *c) {
@@ -244,8 +244,9 @@ static void run_attention(const call *c) {
     const qn_buffer *const k_state = buffer_of(run, c->operands[1]), *const v_state = buffer_of(run, c->operands[2]);
     const qn_attention_attrs *const attrs = c->attrs;
     const uint64_t q_row = (uint64_t)attrs->n_head * attrs->head_dim, n_cells = run->limits.cells[k_state->group];
-    const double rounding = format_rounding(k_state->format) > format_rounding(v_state->format) ? format_rounding(k_state->format)
-                                                                                               : format_rounding(v_state->format);
+    const double rounding = format_rounding(k_state->format) > format_rounding(v_state->format)
+                                ? format_rounding(k_state->format)
+                                : format_rounding(v_state->format);
     scratch memory = {NULL};
     float *const k = scratch_take(run->ctx, &memory, n_cells * k_state->dims[0], sizeof *k);
     float *const v = scratch_take(run->ctx, &memory, n_cells * v_state->dims[0], sizeof *v);
@@ -256,7 +257,8 @@ static void run_attention(const call *c) {
             const float value = values_of(c, 0)[t * q_row + i];
             q[i] = run->is_noisy ? value + noise_in(run, rounding * fabs((double)value)) : value;
         }
-        oracle_attention(q, k, v, n, attrs, run->is_noisy ? 0 : rounding, c->want + t * c->columns, c->bound + t * c->columns);
+        oracle_attention(q, k, v, n, attrs, run->is_noisy ? 0 : rounding, c->want + t * c->columns,
+                         c->bound + t * c->columns);
     }
     scratch_free(&memory);
 }
@@ -269,7 +271,8 @@ static void compute(const call *c) {
     case QN_OP_ADD: run_add(c); break;
     case QN_OP_SCALE: run_scale(c); break;
     case QN_OP_RMS_NORM:
-        oracle_rms_norm(values_of(c, 0), values_of(c, 1), (uint32_t)c->rows, (uint32_t)c->columns, c->attrs, c->want, c->bound);
+        oracle_rms_norm(values_of(c, 0), values_of(c, 1), (uint32_t)c->rows, (uint32_t)c->columns, c->attrs, c->want,
+                        c->bound);
         break;
     case QN_OP_ROPE: run_rope(c); break;
     case QN_OP_STATE_WRITE: run_state_write(c); break;
@@ -277,14 +280,19 @@ static void compute(const call *c) {
     case QN_OP_GATED:
         oracle_gated(values_of(c, 0), values_of(c, 1), n, ((const qn_gated_attrs *)c->attrs)->kind, c->want, c->bound);
         break;
-    case QN_OP_SOFTCAP: oracle_softcap(values_of(c, 0), n, ((const qn_softcap_attrs *)c->attrs)->cap, c->want, c->bound); break;
+    case QN_OP_SOFTCAP:
+        oracle_softcap(values_of(c, 0), n, ((const qn_softcap_attrs *)c->attrs)->cap, c->want, c->bound);
+        break;
     default: run_select_rows(c); break;
     }
 }
 
 void oracle_run_op(oracle_run *self, uint32_t index) {
     const qn_op *const op = qn_program_op(self->program, index);
-    call c = {.run = self, .op = op, .operands = qn_program_operands(self->program, op), .attrs = qn_program_attrs(self->program, op)};
+    call c = {.run = self,
+              .op = op,
+              .operands = qn_program_operands(self->program, op),
+              .attrs = qn_program_attrs(self->program, op)};
     if (op->n_outputs == 1) {
         c.out = c.operands[op->n_inputs];
         c.rows = op_step_rows(self->step, buffer_of(self, c.out));
@@ -295,7 +303,7 @@ void oracle_run_op(oracle_run *self, uint32_t index) {
     compute(&c);
 }
 
-/* --- Steps ------------------------------------------------------------------------------------------------------------ */
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 void oracle_run_begin(oracle_run *self, const op_step *step) {
     self->step = step;
@@ -314,7 +322,8 @@ void oracle_run_load(oracle_run *self, uint32_t buffer, const void *data) {
         const uint64_t n_cells = self->limits.cells[b->group];
         memcpy(p->stored, data, n_cells * state_row_bytes(b));
         for (uint64_t cell = 0; cell < n_cells; cell++) {
-            oracle_decode(b->format, p->stored + cell * state_row_bytes(b), 0, b->dims[0], p->values + cell * b->dims[0]);
+            oracle_decode(b->format, p->stored + cell * state_row_bytes(b), 0, b->dims[0],
+                          p->values + cell * b->dims[0]);
         }
     } else {
         memcpy(p->values, data, op_step_elements(self->step, b) * sizeof(float));

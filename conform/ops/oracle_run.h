@@ -2,14 +2,16 @@
  *
  *     oracle_run *want = oracle_run_open(&model, &limits, numeric);
  *     oracle_run_step(want, &step);
- *     oracle_run_want(want, y)[i], oracle_run_bound(want, y)[i]        |got - want| <= bound; bound 0: the very same bits
- *     oracle_run_close(want);
+ *     oracle_run_want(want, y)[i], oracle_run_bound(want, y)[i]        |got - want| <= bound; bound 0: the very same
+ * bits oracle_run_close(want);
  *
- * Between ops values are rounded to f32, as the program says. The bound is that of the last op alone: it holds for a program whose
- * other ops are exact. What errors of many ops come to is found with noise: every result, and with class ACT8 every operand that may
- * be quantised, is moved at random inside what the class allows; how far the outputs move is a measure for how far they may be off.
+ * Between ops values are rounded to f32, as the program says. The bound is that of the last op alone: it holds for a
+ * program whose other ops are exact. What errors of many ops come to is found with noise: every result, and with class
+ * ACT8 every operand that may be quantised, is moved at random inside what the class allows; how far the outputs move
+ * is a measure for how far they may be off.
  *
- * Instead of running a whole step, single ops can be computed from operands that were read out of a plugin (oracle_run_load).
+ * Instead of running a whole step, single ops can be computed from operands that were read out of a plugin
+ * (oracle_run_load).
  *
  * Threading: one thread at a time per object. Memory: owned by the object; the model must outlive it.
  */
@@ -42,7 +44,8 @@ const uint8_t *oracle_run_state(const oracle_run *self, uint32_t buffer);
 void oracle_run_begin(oracle_run *self, const op_step *step);
 /* What an act (f32 rows) or state (as stored) holds. */
 void oracle_run_load(oracle_run *self, uint32_t buffer, const void *data);
-/* Computes op number `index` from what its operands hold now: want and bound of its output, or the cells of its state. */
+/* Computes op number `index` from what its operands hold now: want and bound of its output, or the cells of its state.
+ */
 void oracle_run_op(oracle_run *self, uint32_t index);
 
 #endif

@@ -16,36 +16,43 @@ static void done(rig *self, const char *verb, qn_status status) {
 
 /* A copy that can only be read. */
 static void set(rig *self, guarded *to, const void *data, uint64_t bytes, uint32_t align) {
-    CF_CHECK(self->ctx, guarded_set(to, data, bytes, align), "the suite has no memory for %llu bytes", (unsigned long long)bytes);
+    CF_CHECK(self->ctx, guarded_set(to, data, bytes, align), "the suite has no memory for %llu bytes",
+             (unsigned long long)bytes);
 }
 
-bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, uint32_t *out_op, char text[256]) {
+bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, rig_verdicts *out) {
     const qn_compile_options options = cf_compile_options(ctx, flags);
     static qn_verdict verdicts[OP_PROGRAM_ROOM];
+    const uint32_t n_ops = model->program->n_ops;
+    bool is_offered = true;
     qn_error error;
     cf_clear(&error);
-    for (uint32_t i = 0; i < model->program->n_ops; i++) {
+    for (uint32_t i = 0; i < n_ops; i++) {
         verdicts[i] = (qn_verdict){.size = sizeof verdicts[i]};
     }
-    cf_done(ctx, "check", on->verbs->check(on->device, model->program, &options, verdicts, sizeof verdicts[0], &error), &error);
-    for (uint32_t i = 0; i < model->program->n_ops; i++) {
-        CF_CHECK(ctx, verdicts[i].verdict <= QN_VERDICT_EMULATED, "check gives op %u the verdict %u", i, verdicts[i].verdict);
-        if (verdicts[i].verdict == QN_VERDICT_NO) {
+    cf_done(ctx, "check", on->verbs->check(on->device, model->program, &options, verdicts, sizeof verdicts[0], &error),
+            &error);
+    for (uint32_t i = 0; i < n_ops; i++) {
+        CF_CHECK(ctx, verdicts[i].verdict <= QN_VERDICT_EMULATED, "check gives op %u the verdict %u", i,
+                 verdicts[i].verdict);
+        out->of[i] = verdicts[i].verdict;
+        if (verdicts[i].verdict == QN_VERDICT_NO && is_offered) {
             CF_CHECK(ctx, verdicts[i].text[0] != '\0', "check says no to op %u without a text", i);
-            *out_op = i;
-            memcpy(text, verdicts[i].text, sizeof verdicts[i].text);
-            text[sizeof verdicts[i].text] = '\0';
-            return false;
+            is_offered = false;
+            out->refused = i;
+            memcpy(out->text, verdicts[i].text, sizeof verdicts[i].text);
+            out->text[sizeof verdicts[i].text] = '\0';
         }
     }
-    return true;
+    return is_offered;
 }
 
 static void compile(rig *self, uint32_t flags) {
     const qn_compile_options options = cf_compile_options(self->ctx, flags);
     set(self, &self->code, self->model->program, self->model->program->total_bytes, 8);
     const void *const bytes = self->code.data;
-    done(self, "compile", self->on->verbs->compile(self->on->device, bytes, &self->limits, &options, &self->prog, fresh(self)));
+    done(self, "compile",
+         self->on->verbs->compile(self->on->device, bytes, &self->limits, &options, &self->prog, fresh(self)));
     guarded_protect(&self->code, GUARDED_NONE);
 }
 
@@ -56,18 +63,24 @@ static void bind_all(rig *self) {
         const op_weight *const weight = &self->model->weights[b];
         if (weight->bytes != NULL) {
             set(self, &self->buffers[b], weight->bytes, weight->n_bytes, 4);
-            weights[n_weights++] = (qn_weight){.size = sizeof(qn_weight), .buffer = b, .flags = self->weight_flags, .fd = -1,
-                                               .data = self->buffers[b].data, .bytes = weight->n_bytes, .first_element = weight->first};
+            weights[n_weights++] = (qn_weight){.size = sizeof(qn_weight),
+                                               .buffer = b,
+                                               .flags = self->weight_flags,
+                                               .fd = -1,
+                                               .data = self->buffers[b].data,
+                                               .bytes = weight->n_bytes,
+                                               .first_element = weight->first};
         }
     }
-    done(self, "bind_weights", self->on->verbs->bind_weights(self->prog, weights, sizeof weights[0], n_weights, fresh(self)));
+    done(self, "bind_weights",
+         self->on->verbs->bind_weights(self->prog, weights, sizeof weights[0], n_weights, fresh(self)));
     for (uint32_t w = 0; w < n_weights && self->weight_flags == QN_WEIGHT_COPY; w++) {
         guarded_protect(&self->buffers[weights[w].buffer], GUARDED_NONE);
     }
 }
 
-void rig_open_with(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits, uint32_t flags,
-                   uint32_t weight_flags) {
+void rig_open_with(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits,
+                   uint32_t flags, uint32_t weight_flags) {
     memset(self, 0, sizeof *self);
     self->ctx = ctx;
     self->on = on;
@@ -81,7 +94,8 @@ void rig_open_with(rig *self, cf_context *ctx, const cf_backend *on, const op_mo
     rig_new_session(self);
 }
 
-void rig_open(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits, uint32_t flags) {
+void rig_open(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits,
+              uint32_t flags) {
     rig_open_with(self, ctx, on, model, limits, flags, QN_WEIGHT_BORROW);
 }
 
@@ -110,7 +124,7 @@ void rig_new_session(rig *self) {
     done(self, "session_new", self->on->verbs->session_new(self->prog, &self->session, fresh(self)));
 }
 
-/* --- Steps ------------------------------------------------------------------------------------------------------------ */
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 static void place_groups(rig *self, const op_step *step, qn_step *raw) {
     qn_placement placements[QN_MAX_GROUPS];
@@ -120,8 +134,11 @@ static void place_groups(rig *self, const op_step *step, qn_step *raw) {
         set(self, &group->cells, p->cells, step->n_tokens * sizeof p->cells[0], 4);
         set(self, &group->spans, p->spans, p->n_spans * sizeof p->spans[0], 4);
         set(self, &group->span_at, p->span_at, (step->n_sequences + 1) * sizeof p->span_at[0], 4);
-        placements[g] = (qn_placement){.size = sizeof placements[g], .n_spans = p->n_spans, .cells = (void *)group->cells.data,
-                                       .spans = (void *)group->spans.data, .span_at = (void *)group->span_at.data};
+        placements[g] = (qn_placement){.size = sizeof placements[g],
+                                       .n_spans = p->n_spans,
+                                       .cells = (void *)group->cells.data,
+                                       .spans = (void *)group->spans.data,
+                                       .span_at = (void *)group->span_at.data};
     }
     set(self, &self->placements, placements, self->limits.n_groups * sizeof placements[0], 8);
     raw->placements = self->limits.n_groups == 0 ? NULL : (void *)self->placements.data;
@@ -130,7 +147,8 @@ static void place_groups(rig *self, const op_step *step, qn_step *raw) {
 
 static void prefill(rig *self, guarded *output, uint64_t bytes) {
     const uint32_t unwritten = UNWRITTEN;
-    CF_CHECK(self->ctx, guarded_take(output, bytes, 4), "the suite has no memory for %llu bytes", (unsigned long long)bytes);
+    CF_CHECK(self->ctx, guarded_take(output, bytes, 4), "the suite has no memory for %llu bytes",
+             (unsigned long long)bytes);
     for (uint64_t i = 0; i + 4 <= bytes; i += 4) {
         memcpy(output->data + i, &unwritten, 4);
     }
@@ -160,13 +178,14 @@ static void bind_buffers(rig *self, const op_step *step, qn_step *raw) {
 static void require_bands(const rig *self) {
     for (uint32_t b = 0; b < self->program->n_buffers; b++) {
         const qn_buffer *const buffer = qn_program_buffer(self->program, b);
-        CF_CHECK(self->ctx, buffer->role != QN_ROLE_OUTPUT || guarded_is_intact(&self->buffers[b]), "output %s was written outside its bounds",
-                 qn_program_name(self->program, buffer));
+        CF_CHECK(self->ctx, buffer->role != QN_ROLE_OUTPUT || guarded_is_intact(&self->buffers[b]),
+                 "output %s was written outside its bounds", qn_program_name(self->program, buffer));
     }
 }
 
 static qn_step prepare(rig *self, const op_step *step) {
-    qn_step raw = {.size = sizeof raw, .n_tokens = step->n_tokens, .n_outputs = step->n_outputs, .n_sequences = step->n_sequences};
+    qn_step raw = {
+        .size = sizeof raw, .n_tokens = step->n_tokens, .n_outputs = step->n_outputs, .n_sequences = step->n_sequences};
     set(self, &self->positions, step->positions, step->n_tokens * sizeof step->positions[0], 4);
     raw.positions = (void *)self->positions.data;
     if (step->sequences != NULL) {
@@ -214,17 +233,25 @@ const float *rig_output(const rig *self, uint32_t buffer) {
 }
 
 void rig_tap(rig *self, uint32_t buffer, void *out, uint64_t bytes) {
+    if (!QN_HAS(self->on->verbs, tap)) {
+        cf_unsupported(self->ctx, "the plugin has no tap");
+    }
     guarded to = {NULL, 0, NULL, 0};
     uint64_t got = 0;
-    CF_CHECK(self->ctx, guarded_take(&to, bytes, 4), "the suite has no memory for %llu bytes", (unsigned long long)bytes);
+    CF_CHECK(self->ctx, guarded_take(&to, bytes, 4), "the suite has no memory for %llu bytes",
+             (unsigned long long)bytes);
     done(self, "tap", self->on->verbs->tap(self->session, buffer, to.data, bytes, &got, fresh(self)));
     CF_CHECK(self->ctx, got == bytes, "tap of buffer %s tells %llu bytes; it has %llu",
-             qn_program_name(self->program, qn_program_buffer(self->program, buffer)), (unsigned long long)got, (unsigned long long)bytes);
+             qn_program_name(self->program, qn_program_buffer(self->program, buffer)), (unsigned long long)got,
+             (unsigned long long)bytes);
     CF_CHECK(self->ctx, guarded_is_intact(&to), "tap wrote outside its bounds");
     memcpy(out, to.data, bytes);
     guarded_free(&to);
 }
 
 void rig_move(rig *self, const qn_state_move *move) {
+    if (!QN_HAS(self->on->verbs, state_move)) {
+        cf_unsupported(self->ctx, "the plugin has no state_move");
+    }
     done(self, "state_move", self->on->verbs->state_move(self->session, move, sizeof *move, 1, fresh(self)));
 }

@@ -6,11 +6,13 @@
  *     const float *y = rig_output(&r, y_buffer);
  *     rig_close(&r);
  *
- * Everything that the plugin is given ends at a page that cannot be touched: the program, weights, inputs, outputs, positions, cells,
- * spans and bindings. What it may only read cannot be written; what it may no longer read (the program after compile, a weight after
- * bind with QN_WEIGHT_COPY) cannot be read. Outputs hold a NaN that no op gives before each step.
+ * Everything that the plugin is given ends at a page that cannot be touched: the program, weights, inputs, outputs,
+ * positions, cells, spans and bindings. What it may only read cannot be written; what it may no longer read (the
+ * program after compile, a weight after bind with QN_WEIGHT_COPY) cannot be read. Outputs hold a NaN that no op gives
+ * before each step.
  *
- * Every call but rig_try ends the test when the plugin answers an error.
+ * Every call but rig_try ends the test when the plugin answers an error; tap and move say UNSUPPORTED when it has no
+ * such verb.
  *
  * Threading: one thread at a time per object. Memory: owned by the rig; the model must outlive it.
  */
@@ -39,14 +41,22 @@ typedef struct rig {
     qn_error error;
 } rig;
 
-/* True when the plugin says yes (or emulated) to every op; *out_op is the first that it does not, text why. */
-bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, uint32_t *out_op, char text[256]);
+/* What the plugin says to each op of a program, QN_VERDICT_*, and why not to the first that it refuses. */
+typedef struct rig_verdicts {
+    uint32_t of[OP_PROGRAM_ROOM];
+    uint32_t refused;                  /* number of that op */
+    char text[256];
+} rig_verdicts;
+
+/* True when the plugin says yes (or emulated) to every op. */
+bool rig_is_offered(cf_context *ctx, const cf_backend *on, const op_model *model, uint32_t flags, rig_verdicts *out);
 
 /* Compiles, binds, seals, makes a session. */
-void rig_open(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits, uint32_t flags);
+void rig_open(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits,
+              uint32_t flags);
 /* The same; weight_flags: QN_WEIGHT_COPY or QN_WEIGHT_BORROW. */
-void rig_open_with(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits, uint32_t flags,
-                   uint32_t weight_flags);
+void rig_open_with(rig *self, cf_context *ctx, const cf_backend *on, const op_model *model, const qn_limits *limits,
+                   uint32_t flags, uint32_t weight_flags);
 void rig_close(rig *self);
 
 /* Another session of the same program in place of the present one. */
@@ -62,7 +72,8 @@ void rig_time(rig *self, const op_step *step, uint32_t n, uint64_t *out_ns);
 /* What the last step wrote, aligned to 4; every element of it differs from what stood there before. */
 const float *rig_output(const rig *self, uint32_t buffer);
 
-/* Reads an act (f32 rows) or a state (as stored) after a step of a materialised program. out: [bytes], exactly its size. */
+/* Reads an act (f32 rows) or a state (as stored) after a step of a materialised program. out: [bytes], exactly its
+ * size. */
 void rig_tap(rig *self, uint32_t buffer, void *out, uint64_t bytes);
 
 void rig_move(rig *self, const qn_state_move *move);

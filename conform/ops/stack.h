@@ -5,7 +5,8 @@
  *     rig_open(&r, ctx, &backend, &s.m, &limits, 0);       limits: stack_limits
  *     stack_free(&s);
  *
- * Every family reads ids and rows, writes logits [OUTPUTS][n_vocab], and differs in what stands between: see stack_family.
+ * Every family reads ids and rows, writes logits [OUTPUTS][n_vocab], and differs in what stands between: see
+ * stack_family.
  *
  * Threading: one thread at a time per object. Memory: owned by the stack until stack_free.
  */

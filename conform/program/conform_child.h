@@ -9,6 +9,8 @@
  */
 #ifndef CONFORM_CHILD_H
 #define CONFORM_CHILD_H
+#include <signal.h>
+
 #include "program/conform_plan.h"
 #include "program/conform_result.h"
 
@@ -17,6 +19,9 @@
 
 /* Runs the child; argv is what stands behind CONFORM_CHILD. Returns the exit status. */
 int conform_child_main(int argc, char *const *argv);
+
+/* Set by a signal handler: the test that runs is killed, and no further one begins. */
+extern volatile sig_atomic_t conform_is_interrupted;
 
 /* What a run needs besides the request: the user's arguments as they came. */
 typedef struct conform_runner {

@@ -11,7 +11,7 @@
 
 #define PROFILES "decode-core-0|protocol-0|none"
 #define CLASSES "f32acc|f16acc|act8"
-#define MOST_OPTIONS 24
+#define MOST_OPTIONS 28
 
 /* Fills table; the same list is read by --help, the manual's test and completion. */
 static void fill_table(conform_request *r, option table[MOST_OPTIONS]) {
@@ -28,6 +28,10 @@ static void fill_table(conform_request *r, option table[MOST_OPTIONS]) {
         {.kind = OPTION_STRING, .name = "repro", .metavar = "ID", .help = "repeat one test or case: LEVEL.SUITE.TEST[:SEED[/CASE]]",
          .target = &r->repro},
         {.kind = OPTION_FLAG, .name = "bench", .help = "measure speed (level 7) instead of testing", .target = &r->bench},
+        {.kind = OPTION_STRING, .name = "compare", .metavar = "FILE", .help = "print what is slower or faster than in this report",
+         .target = &r->compare},
+        {.kind = OPTION_FLOAT, .name = "fail-if-slower", .metavar = "P", .help = "with --compare: slower by more than P percent fails (5)",
+         .target = &r->percent, .least = 0, .most = 99, .was_given = &r->has_percent},
         {.kind = OPTION_STRING, .name = "report", .metavar = "FILE", .help = "write the report, one JSON object", .target = &r->report},
         {.kind = OPTION_FLAG, .name = "coverage", .help = "print ops x formats: verdict, tested or not", .target = &r->coverage},
         {.kind = OPTION_FLAG, .name = "list", .help = "list the tests and run none", .target = &r->list},
@@ -61,7 +65,7 @@ void conform_print_help(void) {
     printf("usage: quoin-conform PLUGIN [options]\n\n"
            "Checks a backend against the plugin ABI. PLUGIN is a plugin file, or the word reference.\n\n");
     options_print_help(table);
-    printf("\nexit status: 0 conforms, 1 a test failed, 2 usage, 3 nothing can be tested on this machine, 6 I/O error\n");
+    printf("\nexit status: 0 conforms, 1 a test failed, 2 usage, 3 nothing can be tested on this machine, 6 I/O error, 130 interrupted\n");
 }
 
 /* --- Single words ----------------------------------------------------------------------------------------------------- */
@@ -70,6 +74,13 @@ static uint32_t profile_must(const char *profile) {
     return strcmp(profile, "protocol-0") == 0 ? CF_MUST_PROTOCOL
            : strcmp(profile, "none") == 0     ? 0
                                               : CF_MUST_PROTOCOL | CF_MUST_DECODE;
+}
+
+static qn_status check_compare(const conform_request *r, error_context *err) {
+    if (r->has_percent && r->compare == NULL) {
+        return FAIL(err, QN_BAD_INPUT, "--fail-if-slower needs --compare FILE: slower than what?");
+    }
+    return r->compare == NULL || r->bench ? QN_OK : FAIL(err, QN_BAD_INPUT, "--compare %s: needs --bench, which measures", r->compare);
 }
 
 static qn_status read_levels(conform_request *r, error_context *err) {
@@ -174,7 +185,8 @@ qn_status conform_request_read(conform_request *out, int argc, char *const *argv
     static arguments args; /* large */
     option table[MOST_OPTIONS];
     const option *const tables[] = {table};
-    *out = (conform_request){.profile = "decode-core-0", .numeric = "f32acc", .mask = "native", .seed = 1, .workers = 2, .timeout = 60};
+    *out = (conform_request){.profile = "decode-core-0", .numeric = "f32acc", .mask = "native", .seed = 1, .workers = 2, .timeout = 60,
+                             .percent = 5};
     *out_status = CONFORM_USAGE;
     fill_table(out, table);
     qn_status status = options_parse(tables, 1, argc, argv, &args, err);
@@ -183,6 +195,7 @@ qn_status conform_request_read(conform_request *out, int argc, char *const *argv
     }
     out->must = profile_must(out->profile);
     status = out->list && args.n_items == 0 ? QN_OK : read_plugin_argument(out, &args, err);
+    status = status < 0 ? status : check_compare(out, err);
     status = status < 0 ? status : read_levels(out, err);
     status = status < 0 ? status : read_repro(out, err);
     status = status < 0 ? status : read_options(out, err);

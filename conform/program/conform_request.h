@@ -20,17 +20,19 @@ enum {
     CONFORM_FAILED = 1,
     CONFORM_USAGE = 2,
     CONFORM_NOT_HERE = 3, /* no such device, class or CPU level on this machine */
-    CONFORM_IO = 6
+    CONFORM_IO = 6,
+    CONFORM_INTERRUPTED = 130
 };
 
 typedef struct conform_request {
-    const char *device, *profile, *levels, *filter, *repro, *report, *waivers, *numeric, *mask;
+    const char *device, *profile, *levels, *filter, *repro, *compare, *report, *waivers, *numeric, *mask;
     option_list options;
     uint64_t seed;
     uint32_t workers;
     double timeout;             /* seconds for one test */
+    double percent;             /* with compare: what counts as a difference */
     bool bench, coverage, list, json, in_process, quick, quiet, verbose, help, version;
-    bool has_levels, has_seed;
+    bool has_levels, has_seed, has_percent;
     /* worked out from these */
     char path[CONFORM_PATH_SIZE]; /* absolute; "" for the linked-in reference backend */
     const char *name;           /* as the user gave it */

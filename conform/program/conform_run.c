@@ -15,6 +15,8 @@
 
 #define ENDING_SECONDS 10.0 /* for a process that has told its result */
 
+volatile sig_atomic_t conform_is_interrupted;
+
 typedef struct child_lines {
     conform_result *result;
     conform_facts *facts;
@@ -57,7 +59,7 @@ static bool wait_for_end(child_process *c, child_lines *lines, double limit) {
         if (is_over && !has_come) {
             return true;
         }
-        if (!is_over && clock_seconds() >= until) {
+        if (!is_over && (clock_seconds() >= until || conform_is_interrupted)) {
             return false;
         }
     }

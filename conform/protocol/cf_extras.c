@@ -42,6 +42,42 @@ static void known_extensions_are_whole_and_constant(cf_context *ctx) {
     cf_close(ctx, &on);
 }
 
+/* Measuring adds up while it is on, and changes no bit. */
+static void the_profile_measures_and_changes_nothing(cf_context *ctx) {
+    cf_backend on;
+    specimen s;
+    qn_error error;
+    specimen_turn turns[2];
+    uint64_t ns[256] = {0}, sum = 0;
+    cf_open(ctx, &on, 0);
+    const qn_profile *profile = QN_HAS(on.verbs, get_ext) ? on.verbs->get_ext(QN_EXT_PROFILE) : NULL;
+    if (profile == NULL) {
+        cf_unsupported(ctx, "the plugin does not offer %s", QN_EXT_PROFILE);
+    }
+    specimen_choose(ctx, &on, &s);
+    qn_prog *prog = specimen_sealed(ctx, &on, &s, QN_COMPILE_DETERMINISTIC);
+    for (uint32_t i = 0; i < 2; i++) {
+        qn_session *session = specimen_session(ctx, &on, prog);
+        cf_clear(&error);
+        cf_done(ctx, "enable", i == 1 ? profile->enable(session, 1, &error) : QN_OK, &error);
+        specimen_turn_init(ctx, &s, &turns[i], 0, 4);
+        cf_done(ctx, "step", on.verbs->step(session, &turns[i].step, &error), &error);
+        const uint32_t n = profile->read(session, ns, CF_COUNT_OF(ns));
+        CF_CHECK(ctx, n == s.program->n_ops, "read tells of %u ops; the program has %u", n, s.program->n_ops);
+        on.verbs->session_free(session);
+    }
+    for (uint32_t op = 0; op < s.program->n_ops; op++) {
+        sum += ns[op];
+    }
+    CF_CHECK(ctx, sum > 0, "a step was measured and took no time");
+    CF_CHECK(ctx, memcmp(turns[0].output, turns[1].output, turns[0].n_output * sizeof(float)) == 0, "measuring changes the outputs");
+    specimen_turn_deinit(&turns[0]);
+    specimen_turn_deinit(&turns[1]);
+    on.verbs->prog_free(prog);
+    specimen_deinit(&s);
+    cf_close(ctx, &on);
+}
+
 static void require_description(cf_context *ctx, const cf_backend *on, qn_prog *prog, uint32_t op) {
     char whole[512], few[8];
     memset(whole, 'x', sizeof whole);
@@ -132,6 +168,7 @@ static void an_error_record_of_a_later_host_is_filled(cf_context *ctx) {
 static const cf_test tests[] = {
     CF_TEST(unknown_extensions_are_null, "S4", CF_MUST_PROTOCOL),
     CF_TEST(known_extensions_are_whole_and_constant, "S4", CF_MUST_PROTOCOL),
+    CF_TEST(the_profile_measures_and_changes_nothing, "S4", 0),
     CF_TEST(describe_names_a_kernel_for_every_op, "D1", CF_MUST_DECODE),
     CF_TEST(trim_loses_nothing, "D1", 0),
     CF_TEST(an_error_record_of_a_later_host_is_filled, "E1", CF_MUST_PROTOCOL),

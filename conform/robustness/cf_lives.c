@@ -93,7 +93,7 @@ static void opening_and_closing_hundreds_of_times_leaves_nothing(cf_context *ctx
 
 static void whole_lives_leave_nothing(cf_context *ctx) {
     footprint before = {0};
-    const uint32_t n = ctx->is_quick ? 10 : 60;
+    const uint32_t n = ctx->is_quick ? 10 : 40;
     for (uint32_t i = 0; i < n; i++) {
         robust_life l;
         if (i == n / 2) {
@@ -137,7 +137,7 @@ static void sessions_come_and_go(cf_context *ctx) {
 static const cf_test tests[] = {
     CF_LONG_TEST(starting_and_stopping_hundreds_of_times_leaves_nothing, "S3", CF_MUST_PROTOCOL, 3),
     CF_LONG_TEST(opening_and_closing_hundreds_of_times_leaves_nothing, "S3", CF_MUST_PROTOCOL, 3),
-    CF_LONG_TEST(whole_lives_leave_nothing, "S3", CF_MUST_DECODE, 3),
+    CF_LONG_TEST(whole_lives_leave_nothing, "S3", CF_MUST_DECODE, 5),
     CF_TEST(hundreds_of_steps_leave_nothing, "S3", CF_MUST_DECODE),
     CF_TEST(sessions_come_and_go, "S3", CF_MUST_DECODE),
 };

@@ -67,10 +67,11 @@ static qn_status QN_CALL list_devices(qn_plugin_state *plugin, qn_device_info *i
 
 static qn_status QN_CALL open_device(qn_plugin_state *plugin, const char *device_id, const qn_option *options, uint32_t n_options,
                                      qn_device **out, qn_error *err) {
-    (void)options;
-    (void)n_options;
     if (strcmp(device_id, DEVICE_ID) != 0) {
         return qn_fail(err, QN_UNAVAILABLE, "open: no device '%s'; there is '%s'", device_id, DEVICE_ID);
+    }
+    if (n_options > 0) {
+        return qn_fail(err, QN_UNSUPPORTED, "option '%s' is unknown: this device has none", options[0].key);
     }
     qn_device *device = plugin->host.mem_alloc(plugin->host.ctx, QN_MEM_OTHER, sizeof *device, 16);
     if (device == NULL) {

@@ -14,6 +14,7 @@
 
 #include "backends/backend_spec.h"
 #include "backends/host_services.h"
+#include "backends/plugin_host.h"
 #include "backends/process_guard.h"
 #include "backends/registry.h"
 #include "base/error.h"
@@ -23,6 +24,7 @@
 typedef struct backend {
     backend_spec spec;
     const qn_plugin *plugin;
+    plugin_host *host;       /* the table that it was started with */
     qn_plugin_state *state;
     qn_device *device;       /* null while only started */
     qn_device_info info;

@@ -39,8 +39,12 @@ static qn_status call_start(backend *b, const registry_entry *entry, host_servic
     qn_option options[BACKEND_MAX_OPTIONS];
     qn_error plugin_error = make_plugin_error();
     const uint32_t n_options = plugin_options_collect(&entry->facts, &b->spec, QN_OPTION_AT_START, options);
+    b->host = plugin_host_create(services, entry);
+    if (b->host == NULL) {
+        return backend_refuse(err, entry->name, "start", QN_NO_HOST_MEM, "no memory for its table of services");
+    }
     crash_report_enter(b->spec.name, "start");
-    const qn_status status = b->plugin->start(&services->table, options, n_options, &b->state, &plugin_error);
+    const qn_status status = b->plugin->start(&b->host->table, options, n_options, &b->state, &plugin_error);
     crash_report_leave();
     if (status < 0) {
         b->state = NULL;
@@ -146,6 +150,7 @@ qn_status backend_open_device(backend *b, const registry_entry *entry, const qn_
     process_state before;
     qn_error plugin_error = make_plugin_error();
     b->info = *info;
+    plugin_host_choose_device(b->host, info);
     const uint32_t n_options = plugin_options_collect(&entry->facts, &b->spec, QN_OPTION_AT_OPEN, options);
     backend_guard_begin(b, &before);
     crash_report_enter(b->spec.name, "open");
@@ -176,6 +181,7 @@ void backend_close(backend *b) {
             b->plugin->stop(b->state);
             crash_report_leave();
         }
+        plugin_host_destroy(b->host);
     }
     memset(b, 0, sizeof *b);
 }

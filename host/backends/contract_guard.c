@@ -188,7 +188,7 @@ static qn_status QN_CALL guard_start(const qn_host *host, const qn_option *optio
                                      qn_error *err) {
     call c;
     qn_plugin_state *inner = NULL;
-    host_services *services = host->ctx;
+    host_services *services = ((const host_context *)host->ctx)->services;
     const long long before = count_bytes(services);
     call_begin(&c, NULL, KIND_PLUGIN, "start");
     const qn_status status = call_end(&c, next_table->start(host, options, n_options, &inner, err), err);

@@ -19,6 +19,10 @@ typedef struct block_header {
     uint32_t kind;
 } block_header;
 
+static host_services *find_services(void *ctx) {
+    return ((host_context *)ctx)->services;
+}
+
 static void count_bytes(host_services *services, uint32_t kind, long long delta) {
     const uint32_t slot = kind < QN_MEM_KINDS ? kind : QN_MEM_OTHER;
     const long long now = atomic_fetch_add(&services->used[slot], delta) + delta;
@@ -33,7 +37,7 @@ static void QN_CALL log_text(void *ctx, uint32_t level, const char *text) {
 }
 
 static void *QN_CALL alloc_memory(void *ctx, uint32_t kind, uint64_t bytes, uint64_t align) {
-    host_services *services = ctx;
+    host_services *services = find_services(ctx);
     const uint64_t wanted = align < sizeof(block_header) ? 64 : align;
     if (wanted > MAX_ALIGN || (wanted & (wanted - 1)) != 0 || bytes > (UINT64_MAX >> 2)) {
         return NULL;
@@ -57,28 +61,28 @@ static void QN_CALL free_memory(void *ctx, void *memory) {
     }
     block_header header;
     memcpy(&header, (char *)memory - sizeof header, sizeof header);
-    count_bytes(ctx, header.kind, -(long long)header.bytes);
+    count_bytes(find_services(ctx), header.kind, -(long long)header.bytes);
     free(header.base);
 }
 
 static void QN_CALL note_memory(void *ctx, uint32_t kind, int64_t bytes) {
-    count_bytes(ctx, kind, bytes);
+    count_bytes(find_services(ctx), kind, bytes);
 }
 
 static void QN_CALL run_team(void *ctx, qn_team_fn fn, void *arg) {
-    team_run(((host_services *)ctx)->workers, fn, arg);
+    team_run(find_services(ctx)->workers, fn, arg);
 }
 
 static void QN_CALL wait_team(void *ctx) {
-    team_barrier(((host_services *)ctx)->workers);
+    team_barrier(find_services(ctx)->workers);
 }
 
 static uint64_t QN_CALL next_in_team(void *ctx) {
-    return team_next(((host_services *)ctx)->workers);
+    return team_next(find_services(ctx)->workers);
 }
 
 static void QN_CALL reset_team(void *ctx) {
-    team_reset(((host_services *)ctx)->workers);
+    team_reset(find_services(ctx)->workers);
 }
 
 static void QN_CALL forget_weight(void *ctx, const void *data, uint64_t bytes) {
@@ -120,9 +124,11 @@ void host_services_init(host_services *services, const qn_machine *machine, team
     services->machine = *machine;
     services->machine.n_workers = team_size(workers);
     services->workers = workers;
+    services->context.services = services;
+    blob_store_open(&services->blobs, NULL, BLOB_STORE_BYTES);
     services->table = (qn_host){.size = sizeof services->table,
                                 .minor = QN_ABI_MINOR,
-                                .ctx = services,
+                                .ctx = &services->context,
                                 .name = "quoin",
                                 .version = QUOIN_VERSION,
                                 .build_id = host_build_id(),

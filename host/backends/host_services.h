@@ -11,11 +11,19 @@
 
 #include <quoin/abi.h>
 
+#include "backends/blob_store.h"
 #include "base/error.h"
 #include "base/team.h"
 
+/* What the ctx of a table points to, whoever's table it is. */
+typedef struct host_context {
+    struct host_services *services;
+} host_context;
+
 typedef struct host_services {
-    qn_host table;
+    host_context context;
+    qn_host table;                    /* without a blob store: that one is a plugin's own, see plugin_host.h */
+    blob_store blobs;
     team *workers;
     qn_machine machine;
     atomic_llong used[QN_MEM_KINDS];  /* bytes taken through mem_alloc and told by mem_note */

@@ -3,17 +3,15 @@
 #include "backends/probe_cache.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/atomic_file.h"
+#include "base/cache_folder.h"
 #include "base/decimal.h"
 #include "common/fnv.h"
 
@@ -39,21 +37,6 @@ static void read_boot_id(char *out, size_t room) {
     out[strcspn(out, "\n ")] = '\0';
     if (fd >= 0) {
         close(fd);
-    }
-}
-
-static void find_folder(char *out, size_t room) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = 0;
-    if (getauxval(AT_SECURE) != 0) { /* the caller's variables are not to be trusted */
-        n = 0;
-    } else if (cache != NULL && cache[0] == '/') {
-        n = snprintf(out, room, "%s/quoin", cache);
-    } else if (home != NULL && home[0] == '/' && access(home, F_OK) == 0) { /* a home is never made */
-        n = snprintf(out, room, "%s/.cache/quoin", home);
-    }
-    if (n <= 0 || (size_t)n >= room) {
-        out[0] = '\0';
     }
 }
 
@@ -89,7 +72,7 @@ void probe_cache_open(probe_cache *cache, const char *folder) {
     if (folder != NULL) {
         snprintf(cache->folder, sizeof cache->folder, "%s", folder);
     } else {
-        find_folder(cache->folder, sizeof cache->folder);
+        cache_folder_find(cache->folder, sizeof cache->folder);
     }
     read_boot_id(cache->boot, sizeof cache->boot);
     if (cache->folder[0] != '\0') {
@@ -203,24 +186,12 @@ static bool append_record(text_buffer *out, const probe_cache *cache, const char
            probe_answer_write_facts(out, answer) && probe_answer_write_end(out);
 }
 
-/* mkdir -p; the folder of a user's cache may not be there yet. */
-static bool make_folder(const char *folder) {
-    char path[1024];
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0700); /* what exists already, or cannot be made, shows at the end */
-        *slash = '/';
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
 static void write_file(const probe_cache *cache) {
     char path[1100];
     atomic_file file;
     fmt_diag diag;
     make_path(cache, "probe", path, sizeof path);
-    fmt_status status = make_folder(cache->folder) ? atomic_file_create(&file, path, true, 0, &diag) : FMT_IO;
+    fmt_status status = cache_folder_make(cache->folder) ? atomic_file_create(&file, path, true, 0, &diag) : FMT_IO;
     if (status == FMT_OK) {
         status = atomic_file_write(&file, 0, cache->text.text, cache->text.size, &diag);
         status = status == FMT_OK ? atomic_file_commit(&file, &diag) : status;
@@ -294,7 +265,7 @@ bool probe_journal_begin(const probe_cache *cache, const char *plugin, bool is_n
     if (is_left_over(cache, path) && !is_named) {
         return false;
     }
-    const int fd = make_folder(cache->folder) ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    const int fd = cache_folder_make(cache->folder) ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
     if (fd >= 0) {
         const int n = snprintf(line, sizeof line, "%s %.1000s\n", cache->boot, plugin);
         if (write(fd, line, (size_t)n) == n) {

@@ -18,7 +18,7 @@ static const option *backends_options(void) {
     static const option table[] = {
         {OPTION_FLAG, "explain", 0, NULL, "also what was measured, what is remembered, and how it was found out",
          &settings.explain, 0, 0, NULL, NULL},
-        {OPTION_FLAG, "rescan", 0, NULL, "forget what is remembered of earlier probes, and probe again", &settings.rescan, 0,
+        {OPTION_FLAG, "rescan", 0, NULL, "forget what is remembered of earlier probes and what plugins keep, and probe again", &settings.rescan, 0,
          0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     return table;
@@ -304,6 +304,7 @@ static int run(command_context *c) {
     survey_begin(&asker, &c->services, c->probe_timeout, c->verify_backend);
     if (settings.rescan) {
         probe_cache_clear(&asker.cache);
+        blob_store_clear(&c->services.blobs);
     }
     json_t *list = json_array();
     for (uint32_t i = 0; i < c->backends.n_entries; i++) {

@@ -49,6 +49,11 @@ static bool emit(loop *l, uint32_t id, size_t bytes) {
 static qn_status choose(loop *l, uint32_t *out_id, error_context *err) {
     const double begin = clock_seconds();
     const uint32_t n = session_length(l->s);
+    if (l->s->n_top > 0 || l->s->n_logits == 0) {
+        const qn_status chosen = sampler_choose_top(l->chooser, l->s->top_ids, l->s->top_values, l->s->n_top, out_id, err);
+        l->result->sample_seconds += clock_seconds() - begin;
+        return chosen;
+    }
     l->n_top = l->options->n_logprobs > 0 ? sampler_top(l->chooser, l->s->logits, l->options->n_logprobs, l->top) : 0;
     const qn_status status = sampler_choose(l->chooser, l->s->logits, l->s->history, n, out_id, err);
     l->result->sample_seconds += clock_seconds() - begin;
@@ -153,7 +158,9 @@ qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32
     if (l.room == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "out of memory for a token's text");
     }
+    session_want_top(s, options->n_logprobs == 0 ? sampler_needs(chooser) : 0, chooser->n_tokens);
     const qn_status status = run_loop(&l, ids, n, err);
+    session_want_top(s, 0, 0);
     free(l.room);
     return status;
 }

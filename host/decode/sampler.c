@@ -227,6 +227,25 @@ qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint3
     return QN_OK;
 }
 
+uint32_t sampler_needs(const sampler *s) {
+    if (s->options.n_biases > 0 || s->options.repeat_penalty != 1.0f) {
+        return 0;
+    }
+    return s->options.temperature == 0.0f ? 1 : s->options.top_k;
+}
+
+qn_status sampler_choose_top(sampler *s, const uint32_t *ids, const float *values, uint32_t n, uint32_t *out_id, error_context *err) {
+    if (n == 0) {
+        return FAIL(err, QN_CORRUPT, "none of the %u logits is a finite number; the weights or the backend are broken",
+                    s->n_tokens);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        s->candidates[i] = (sampler_candidate){values[i], ids[i]};
+    }
+    *out_id = sampler_needs(s) == 1 ? ids[0] : draw_candidate(s, cut_candidates(s, n));
+    return QN_OK;
+}
+
 uint32_t sampler_top(sampler *s, const float *logits, uint32_t k, sampler_candidate *out) {
     double total = 0.0;
     const uint32_t n = collect_best(s, logits, k == 0 ? 1 : k);

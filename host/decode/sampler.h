@@ -56,6 +56,12 @@ void sampler_destroy(sampler *s);
 qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id,
                          error_context *err);
 
+/* How many of the greatest logits are enough to choose from: 0 when all are needed, because the user asks for all or changes some. */
+uint32_t sampler_needs(const sampler *s);
+
+/* Chooses as sampler_choose does, from the sampler_needs greatest finite logits, best first (of equal ones the lower id first). */
+qn_status sampler_choose_top(sampler *s, const uint32_t *ids, const float *values, uint32_t n, uint32_t *out_id, error_context *err);
+
 /* The k most likely ids with natural-log probabilities, best first, from untouched logits; returns how many were
  * written. */
 uint32_t sampler_top(sampler *s, const float *logits, uint32_t k, sampler_candidate *out);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/glue.h>
+
 #include "backends/crash_report.h"
 
 static qn_status allocate_arrays(session *s, error_context *err) {
@@ -28,7 +30,9 @@ qn_status session_create(plan *p, session **out_session, error_context *err) {
     qn_status status = allocate_arrays(s, err);
     if (status == QN_OK) {
         qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
-        status = p->on->plugin->session_new(p->prog, &s->handle, &plugin_error);
+        const qn_plugin *plugin = p->on->plugin;
+        s->sampling = QN_HAS(plugin, get_ext) ? plugin->get_ext(QN_EXT_DEVICE_SAMPLE) : NULL;
+        status = plugin->session_new(p->prog, &s->handle, &plugin_error);
         if (status < 0) {
             status = plan_plugin_error(p, "session", status, &plugin_error, err);
         }
@@ -75,6 +79,24 @@ static qn_status check_input(const session *s, const uint32_t *ids, uint32_t n, 
     return QN_OK;
 }
 
+bool session_want_top(session *s, uint32_t k, uint32_t n_columns) {
+    const bool can = s->sampling != NULL && k <= s->sampling->max_k && k <= SESSION_MAX_TOP && k <= n_columns;
+    s->top_wanted = can ? k : 0;
+    s->top_columns = n_columns;
+    return can;
+}
+
+/* A step whose logits stay on the device. */
+static qn_status step_for_top(session *s, const qn_step *step, qn_error *plugin_error) {
+    const qn_sample sample = {.size = sizeof sample, .buffer = s->p->dec->logits, .k = s->top_wanted, .n_columns = s->top_columns,
+                              .ids = s->top_ids, .values = s->top_values};
+    const qn_status status = s->sampling->step(s->handle, step, &sample, plugin_error);
+    while (status >= 0 && s->n_top < s->top_wanted && s->top_ids[s->n_top] != UINT32_MAX) {
+        s->n_top++;
+    }
+    return status;
+}
+
 /* The first step is where drivers make what they have put off; later ones are not looked at, for they are timed. */
 static qn_status call_step(session *s, const qn_step *step, qn_error *plugin_error) {
     const backend *on = s->p->on;
@@ -84,7 +106,8 @@ static qn_status call_step(session *s, const qn_step *step, qn_error *plugin_err
         backend_guard_begin(on, &before);
     }
     crash_report_enter(on->spec.name, "step");
-    const qn_status status = on->plugin->step(s->handle, step, plugin_error);
+    const qn_status status = s->top_wanted > 0 && step->n_outputs == 1 ? step_for_top(s, step, plugin_error)
+                                                                       : on->plugin->step(s->handle, step, plugin_error);
     crash_report_leave();
     if (is_first) {
         backend_guard_end(on, &before, "step");
@@ -120,7 +143,9 @@ static qn_status run_step(session *s, const uint32_t *ids, uint32_t n, uint32_t 
                           .binding_stride = sizeof bindings[0],
                           .n_bindings = sizeof bindings / sizeof bindings[0]};
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
+    const bool wants_top = s->top_wanted > 0 && n_rows == 1;
     s->n_logits = 0;
+    s->n_top = 0;
     const qn_status status = call_step(s, &step, &plugin_error);
     if (status < 0) {
         s->failure = status == QN_CANCELLED || status == QN_TIMEOUT ? QN_OK : status;
@@ -132,7 +157,7 @@ static qn_status run_step(session *s, const uint32_t *ids, uint32_t n, uint32_t 
         return intact;
     }
     kv_cells_commit(&s->kv, n);
-    s->n_logits = n_rows;
+    s->n_logits = wants_top ? 0 : n_rows;
     return QN_OK;
 }
 
@@ -159,5 +184,6 @@ qn_status session_append_rows(session *s, const uint32_t *ids, uint32_t n, uint3
 
 uint32_t session_truncate(session *s, uint32_t length) {
     s->n_logits = 0;
+    s->n_top = 0;
     return kv_cells_truncate(&s->kv, length);
 }

@@ -2,6 +2,7 @@
  *
  * Threading: one thread at a time per session; several sessions of one plan may run concurrently.
  * Memory:    borrows the plan. History, logits and placement are allocated at creation; a step allocates nothing.
+ * Devices:   one with the extension quoin.device-sample/1 can leave the logits where they are and give the greatest of them.
  * Errors:    after CANCELLED or TIMEOUT the session stands where it stood before the step. After any other failed
  *            step it is failed: every later call answers the same code.
  */
@@ -10,9 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <quoin/ext/device_sample.h>
+
 #include "base/error.h"
 #include "decode/kv_cells.h"
 #include "decode/plan.h"
+
+/* Candidates that a device may be asked for. */
+#define SESSION_MAX_TOP 64u
 
 typedef struct session {
     plan *p;
@@ -23,6 +29,12 @@ typedef struct session {
     int32_t *rows;        /* [max_outputs] */
     float *logits;        /* [max_outputs][n_vocab], of the last step */
     uint32_t n_logits;    /* rows that are valid */
+    const qn_device_sample *sampling; /* of the plugin, or null */
+    uint32_t top_wanted;  /* 0: logits; otherwise so many candidates instead, among the first top_columns ids */
+    uint32_t top_columns;
+    uint32_t n_top;       /* candidates of the last token that are valid, best first */
+    uint32_t top_ids[SESSION_MAX_TOP];
+    float top_values[SESSION_MAX_TOP];
     qn_status failure;    /* QN_OK while it works */
     bool was_run;         /* the first step is behind it: the process is not looked at any more */
 } session;
@@ -34,6 +46,10 @@ void session_destroy(session *s);
  * QN_LIMIT when the context would overflow: the text has count, what is used, and the limit. QN_BAD_INPUT for an id
  * outside the vocabulary. QN_CANCELLED keeps the chunks that were finished. */
 qn_status session_append(session *s, const uint32_t *ids, uint32_t n, error_context *err);
+
+/* From now on session_append leaves the k greatest logits among the first n_columns in s->top_ids and s->top_values and none in
+ * s->logits, where the device can do that; k = 0: logits again. False, and logits, where it cannot. */
+bool session_want_top(session *s, uint32_t k, uint32_t n_columns);
 
 /* The same, but logits of the last `n_rows` of the appended tokens are kept, oldest first; n must fit one chunk and
  * n_rows the plan's max_outputs. */

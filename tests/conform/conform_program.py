@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 from program import *
 
@@ -52,6 +54,9 @@ def each_bad_word_gets_one_line_and_status_2(t):
                         (['reference', '--repro', FAILING[:-1]], f'did you mean {FAILING}'),
                         (['reference', '--repro', FAILING + ':1/0'], 'LEVEL.SUITE.TEST:SEED/CASE'),
                         (['reference', '--filter', 'nothing*'], 'no test of the chosen levels matches nothing*'),
+                        (['reference', '--compare', 'x'], '--compare x: needs --bench'),
+                        (['reference', '--fail-if-slower', '3'], 'needs --compare'),
+                        (['reference', '--bench', '--compare', 'nowhere'], 'nowhere'),
                         (['reference', '--waivers', 'nowhere'], 'nowhere')):
         r = conform(t, *args)
         t.equal(r.status, 2, ' '.join(args))
@@ -78,8 +83,8 @@ def the_list_names_level_profile_and_requirement_of_every_test(t):
         known = set(re.findall(r'^\| ([A-Z]\d+) \|', f.read(), re.M))
     for word, *requirements, test_id in lines:
         t.true(word in ('must', 'may'), test_id)
-        t.true(re.fullmatch(r'[0-7]\.[a-z_0-9]+\.[a-z_0-9]+', test_id), test_id)
-        t.true(requirements and set(requirements) <= known, f'{test_id} names the requirements {requirements}')
+        t.true(re.fullmatch(r'[0-7]\.[a-z_0-9]+\.[A-Za-z_0-9]+', test_id), test_id)
+        t.true((requirements or test_id[0] == '7') and set(requirements) <= known, f'{test_id} names the requirements {requirements}')
     t.equal(len({line[-1] for line in lines}), len(lines), 'ids are unique')
 
 
@@ -183,6 +188,20 @@ def crashes_and_prints_are_told_with_the_case(t):
     t.has(r.out, 'FAIL', 'the plugin prints')
 
 
+@test
+def an_interrupt_ends_the_run_and_leaves_nothing(t):
+    child = subprocess.Popen([CONFORM, os.path.join(BAD, 'hangs_in_start.quoin.so')], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             cwd=t.folder, env=clean_environment(TMPDIR=t.temporary))
+    until = time.monotonic() + 20 * SLOWNESS
+    while not t.files(t.temporary) and time.monotonic() < until:
+        time.sleep(0.02)
+    t.equal(len(t.files(t.temporary)), 1, 'the folder of its blobs')
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=WALL_LIMIT)
+    t.equal(child.returncode, 130)
+    t.equal(t.files(t.temporary), [], 'files left')
+
+
 # ---------------------------------------------------------------- the report
 @test
 def the_report_says_what_was_tested_on_what(t):
@@ -271,6 +290,32 @@ def waivers_that_cannot_be_read_are_refused_with_the_line(t):
         t.equal(r.status, 2, line)
         t.equal(r.out, '')
         t.has(r.err, 'waivers: line 3', words)
+
+
+# ---------------------------------------------------------------- speed
+@test
+def figures_are_compared_with_an_earlier_report(t):
+    bench = ['reference', '--bench', '--quick', '--filter', '7.speed.small_ops']
+    t.equal(conform(t, *bench, '--report', 'then.json').status, 0)
+    with open(t.path('then.json'), encoding='utf-8') as file:
+        report = json.load(file)
+    figures = {m['name']: m for m in report['results'][0]['measures']}
+    figures['add.decode']['value'] *= 1e6
+    figures['scale.decode']['value'] /= 1e6
+    with open(t.path('then.json'), 'w', encoding='utf-8') as file:
+        json.dump(report, file)
+    r = conform(t, *bench, '--compare', 'then.json')
+    t.equal(r.status, 0)
+    t.has(r.out, 'faster  add.decode', 'slower  scale.decode', 'figures compared with then.json')
+    r = conform(t, *bench, '--compare', 'then.json', '--fail-if-slower', '50', '--json')
+    t.equal(r.status, 1)
+    t.has(r.err, 'slower  scale.decode')
+    t.true(r.json()['results'], 'standard output is the report alone')
+    with open(t.path('then.json'), 'w', encoding='utf-8') as file:
+        file.write('{"results":\n oops')
+    r = conform(t, *bench, '--compare', 'then.json')
+    t.equal(r.status, 2)
+    t.has(r.err, '--compare then.json: line 2, column')
 
 
 if __name__ == '__main__':

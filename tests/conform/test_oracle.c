@@ -1,6 +1,6 @@
-/* test_oracle.c — is the oracle right? It gives what golden_<op>.bin holds: numbers that numpy made in double precision by other formulas
- * (golden/make_golden.py), the elements of every format and the rounding of states among them. Its copying ops, EMBED and SELECT_ROWS, have
- * nothing to compute. */
+/* test_oracle.c — is the oracle right? It gives what golden_<op>.bin holds: numbers that numpy made in double precision
+ * by other formulas (golden/make_golden.py), the elements of every format and the rounding of states among them. Its
+ * copying ops, EMBED and SELECT_ROWS, have nothing to compute. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,8 +107,8 @@ static void matmul_agrees(void **state) {
     (void)state;
     for (open_golden(&g, "matmul"); next_case(&g);) {
         const int32_t *s = numbers(&g, "shape");
-        oracle_matmul(floats(&g, "w"), floats(&g, "x"), s[3] != 0 ? floats(&g, "bias") : NULL, (uint32_t)s[0], (uint32_t)s[1],
-                      (uint32_t)s[2], 0, g.want, g.bound);
+        oracle_matmul(floats(&g, "w"), floats(&g, "x"), s[3] != 0 ? floats(&g, "bias") : NULL, (uint32_t)s[0],
+                      (uint32_t)s[1], (uint32_t)s[2], 0, g.want, g.bound);
         require_same(&g, "matmul", 1e-12);
     }
 }
@@ -117,7 +117,8 @@ static void rms_norm_agrees(void **state) {
     (void)state;
     for (open_golden(&g, "rms_norm"); next_case(&g);) {
         const int32_t *s = numbers(&g, "shape");
-        const qn_rms_norm_attrs attrs = {.size = sizeof attrs, .group = (uint32_t)s[2], .epsilon = floats(&g, "epsilon")[0]};
+        const qn_rms_norm_attrs attrs = {
+            .size = sizeof attrs, .group = (uint32_t)s[2], .epsilon = floats(&g, "epsilon")[0]};
         oracle_rms_norm(floats(&g, "x"), floats(&g, "weight"), (uint32_t)s[0], (uint32_t)s[1], &attrs, g.want, g.bound);
         require_same(&g, "rms_norm", 1e-12);
     }
@@ -129,11 +130,20 @@ static void rope_agrees(void **state) {
     for (open_golden(&g, "rope"); next_case(&g);) {
         const int32_t *s = numbers(&g, "shape");
         const float *f = floats(&g, "numbers");
-        const qn_rope_attrs attrs = {.size = sizeof attrs, .n_head = (uint32_t)s[1], .head_dim = (uint32_t)s[2], .n_rot = (uint32_t)s[3],
-                                     .pairing = (uint32_t)s[4], .n_ctx_orig = (uint32_t)s[5], .base = f[0], .freq_scale = f[1],
-                                     .ext_factor = f[2], .attn_factor = f[3], .beta_fast = f[4], .beta_slow = f[5]};
-        oracle_rope(floats(&g, "x"), s[6] != 0 ? floats(&g, "factors") : NULL, numbers(&g, "positions"), (uint32_t)s[0], &attrs, g.want,
-                    g.bound);
+        const qn_rope_attrs attrs = {.size = sizeof attrs,
+                                     .n_head = (uint32_t)s[1],
+                                     .head_dim = (uint32_t)s[2],
+                                     .n_rot = (uint32_t)s[3],
+                                     .pairing = (uint32_t)s[4],
+                                     .n_ctx_orig = (uint32_t)s[5],
+                                     .base = f[0],
+                                     .freq_scale = f[1],
+                                     .ext_factor = f[2],
+                                     .attn_factor = f[3],
+                                     .beta_fast = f[4],
+                                     .beta_slow = f[5]};
+        oracle_rope(floats(&g, "x"), s[6] != 0 ? floats(&g, "factors") : NULL, numbers(&g, "positions"), (uint32_t)s[0],
+                    &attrs, g.want, g.bound);
         require_same(&g, "rope", 1e-10);
     }
 }
@@ -143,8 +153,13 @@ static void attention_agrees(void **state) {
     for (open_golden(&g, "attention"); next_case(&g);) {
         const int32_t *s = numbers(&g, "shape");
         const float *f = floats(&g, "numbers");
-        const qn_attention_attrs attrs = {.size = sizeof attrs, .n_head = (uint32_t)s[0], .n_kv_head = (uint32_t)s[1],
-                                          .head_dim = (uint32_t)s[2], .value_dim = (uint32_t)s[3], .scale = f[0], .softcap = f[1]};
+        const qn_attention_attrs attrs = {.size = sizeof attrs,
+                                          .n_head = (uint32_t)s[0],
+                                          .n_kv_head = (uint32_t)s[1],
+                                          .head_dim = (uint32_t)s[2],
+                                          .value_dim = (uint32_t)s[3],
+                                          .scale = f[0],
+                                          .softcap = f[1]};
         oracle_attention(floats(&g, "q"), floats(&g, "k"), floats(&g, "v"), (uint32_t)s[4], &attrs, 0, g.want, g.bound);
         require_same(&g, "attention", 1e-12);
     }

@@ -4,7 +4,9 @@ For each command that `quoin --help` lists: every option of its own table stands
 stands there that the table has not. The options that all commands share stand in quoin(1) and in the completion's common list. Each
 page has the sections that a reader expects and is free of errors for groff, where groff is installed.
 
-usage: check_manual.py QUOIN HOST_CLI_FOLDER
+quoin-conform is a program of its own, with its own page and completion.
+
+usage: check_manual.py QUOIN HOST_CLI_FOLDER QUOIN_CONFORM CONFORM_FOLDER
 """
 import pathlib
 import re
@@ -86,6 +88,18 @@ def check_references(folder):
                 complain(f"{page.name}: refers to {name}({section}), which does not exist")
 
 
+def check_conform(program, room, pages):
+    page, script = room / "man" / "quoin-conform.1", room / "completion" / "quoin-conform.bash"
+    options = parse_options(run_help(program))
+    check_page(page, SECTIONS)
+    compare(page.name, read_page_options(page), options)
+    done = subprocess.run(["bash", "-c", f". {script}; echo $_quoin_conform_options"], text=True, capture_output=True, check=True)
+    compare("completion of quoin-conform", set(done.stdout.split()), options)
+    for name, section in re.findall(r"^\.?(?:It )?Xr (\S+) (\d)", page.read_text(), re.MULTILINE):
+        if not (pages / f"{name}.{section}").exists():
+            complain(f"{page.name}: refers to {name}({section}), which does not exist")
+
+
 def main():
     quoin, room = sys.argv[1], pathlib.Path(sys.argv[2])
     man, script = room / "man", room / "completion" / "quoin.bash"
@@ -109,6 +123,7 @@ def main():
         if page.stem[len("quoin-"):] not in commands:
             complain(f"{page.name}: there is no such command")
     check_references(man)
+    check_conform(sys.argv[3], pathlib.Path(sys.argv[4]), man)
     for problem in problems:
         print(problem)
     print(f"{len(commands)} commands, {len(problems)} problems")

@@ -6,6 +6,7 @@ import package
 
 EXPECTED = """
 bin/quoin
+bin/quoin-conform
 LIB/libquoin.so
 LIB/libquoin_gguf.a
 LIB/libquoin_p64.a
@@ -25,17 +26,21 @@ include/quoin/abi.h
 include/quoin/note.h
 include/quoin/ops.def
 include/quoin/ext/profile.h
+include/quoin/ext/test_fault.h
 include/quoin/engine.h
 include/quoin/p64.h
 include/quoin/gguf.h
 include/quoin/ntriples.h
 share/man/man1/quoin.1
 share/man/man1/quoin-run.1
+share/man/man1/quoin-conform.1
 share/man/man5/quoin.conf.5
 share/bash-completion/completions/quoin
+share/bash-completion/completions/quoin-conform
 share/doc/quoin/README.md
 share/doc/quoin/abi/README.md
 share/doc/quoin/abi/loading.md
+share/doc/quoin/abi/conformance.md
 share/doc/quoin/examples/minimal-plugin/minimal_plugin.c
 """.split()
 

@@ -143,6 +143,7 @@ def check_minimal_plugin(facts):
                         "-DCMAKE_PREFIX_PATH=" + str(facts.prefix), "-DCMAKE_C_FLAGS=-Werror"])
     package.run(facts, [facts.cmake, "--build", work])
     plugin = work / "lib" / "quoin" / "plugins" / "minimal.quoin.so"
+    package.run(facts, [facts.prefix / "bin" / "quoin-conform", plugin, "--profile", "protocol-0", "--quiet"])
     exported = [line.split()[-1] for line in package.run(facts, ["nm", "-D", "--defined-only", plugin]).stdout.splitlines()]
     if exported != ["quoin_backend_query_0"]:
         package.fail(f"exports {exported}")

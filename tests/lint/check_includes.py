@@ -4,7 +4,7 @@
     formats   itself
     host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- engine <- cli, serve; convert, graph and keys stand
               on base and formats, wal on graph and keys, convert also uses what model and text know
-    plugins   abi, <quoin/blocks.h> with what it includes, and their own folder
+    plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
 """
@@ -33,6 +33,8 @@ HOST = {
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}
+# Plugins that are made of the common core in plugins/gpu; inside it, files of every folder see each other.
+DEVICE_PLUGINS = {"gpu", "opencl", "vulkan", "cuda"}
 PLUGIN_FORBIDDEN = re.compile(r"^(syslog|locale|setjmp|signal|spawn|netdb|sys/socket|sys/wait)\.h$")
 
 
@@ -63,6 +65,8 @@ def judge(folder, module, target, owner, quoted, path, root):
             return f"a plugin has no business with <{target}>"
         is_own = os.path.exists(os.path.join(root, os.path.dirname(path), target)) or os.path.exists(
             os.path.join(root, "plugins", module, target))
+        is_own = is_own or (module in DEVICE_PLUGINS and any(
+            os.path.exists(os.path.join(root, "plugins", "gpu", inner, target)) for inner in ("", "core", "lower", "kernels", "emulator")))
         return None if not quoted or is_own else f'a plugin includes "{target}", which is not in its folder'
     if folder == "conform":
         first = target.split("/")[0]

@@ -110,7 +110,8 @@ QUOIN_API void quoin_session_destroy(quoin_session *session);
 
 /* Appends tokens; the logits of the last one can then be read. */
 QUOIN_API int32_t quoin_session_append(quoin_session *session, const uint32_t *ids, size_t n_ids, quoin_error *err);
-/* [*out_count] logits of the last appended token, valid until the next call on this session. */
+/* [*out_count] logits of the last appended token, valid until the next call on this session. Null, and none, when no token was
+ * appended, or when quoin_generate did it on a device that keeps the logits to itself. */
 QUOIN_API const float *quoin_session_logits(const quoin_session *session, size_t *out_count);
 /* Positions that are valid. */
 QUOIN_API size_t quoin_session_length(const quoin_session *session);

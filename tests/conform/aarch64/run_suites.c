@@ -1,6 +1,7 @@
 /* run_suites.c — levels 2 to 5 of the suite in one process, for targets on which quoin-conform is not built.
  *
- *     run_suites (--backend reference | --plugin FILE) [--mask LEVEL] [--numeric f32acc|act8] [--quick] [--seed N] [--filter GLOB]
+ *     run_suites (--backend reference | --plugin FILE) [--mask LEVEL] [--numeric f32acc|act8] [--quick] [--seed N]
+ * [--filter GLOB]
  *
  * Exit status: 0 all passed, 1 some failed, 2 usage, 77 this machine lacks the level or the plugin the class.
  */
@@ -77,7 +78,8 @@ static double now(void) {
 static void take_line(void *arg, const char *line, size_t size) {
     totals *const t = arg;
     if (size > 4 && memcmp(line, "end ", 4) == 0) {
-        const bool is_pass = memcmp(line, "end pass", 8) == 0, is_unsupported = memcmp(line, "end unsupported", 15) == 0;
+        const bool is_pass = memcmp(line, "end pass", 8) == 0,
+                   is_unsupported = memcmp(line, "end unsupported", 15) == 0;
         t->n_passed += is_pass;
         t->n_unsupported += is_unsupported;
         t->n_failed += !is_pass && !is_unsupported;
@@ -106,7 +108,8 @@ int main(int argc, char **argv) {
     bool is_known;
     cf_context ctx = {.n_workers = 2};
     if (!read_arguments(argc, argv, &a)) {
-        fprintf(stderr, "usage: run_suites (--backend reference | --plugin FILE) [--mask LEVEL] [--numeric f32acc|act8] [--quick] [--seed N]\n");
+        fprintf(stderr, "usage: run_suites (--backend reference | --plugin FILE) [--mask LEVEL] [--numeric "
+                        "f32acc|act8] [--quick] [--seed N]\n");
         return 2;
     }
     if (!cf_host_features(a.mask, &ctx.features, &is_known)) {

@@ -23,6 +23,9 @@ extern float zoo_blob_factor;       /* believes_any_blob: a constant that was co
 /* The program of the steps to come; copied. */
 void zoo_note_program(const qn_program *program, const qn_limits *limits);
 
+/* The program with its fault put in, until the next call; program itself when it has none that this program could show. */
+const qn_program *zoo_bend_program(const qn_program *program, const qn_compile_options *options);
+
 /* zoo_device.c and zoo_step.c put their verbs into the table. */
 void zoo_fill_device(qn_plugin *verbs);
 void zoo_fill_step(qn_plugin *verbs);

@@ -161,7 +161,7 @@ static qn_status QN_CALL compile(qn_device *device, const qn_program *program, c
         return qn_fail(err, QN_UNSUPPORTED, "nothing is run here");
     }
     void *lost = IS(leaks_when_memory_runs_out) ? zoo_host.mem_alloc(zoo_host.ctx, QN_MEM_CODE, 64, 64) : NULL;
-    const qn_status status = zoo_honest->compile(device, program, limits, options, out, err);
+    const qn_status status = zoo_honest->compile(device, zoo_bend_program(program, options), limits, options, out, err);
     if (status == QN_OK) {
         zoo_host.mem_free(zoo_host.ctx, lost);
         their_program = program;

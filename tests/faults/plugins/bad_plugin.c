@@ -332,7 +332,8 @@ qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out
 #define NOTE(name, majors, minor, needed, arch)                                                                                   \
     static const qn_elf_note note __attribute__((section(".note.quoin"), used, aligned(4))) = {                                   \
         sizeof QN_NOTE_OWNER, sizeof(qn_note), QN_NOTE_TYPE, QN_NOTE_OWNER,                                                        \
-        {sizeof(qn_note), majors, {minor, 0, 0, 0}, arch, QN_NOTE_OS, {needed, 0, 0, 0, 0, 0, 0, 0}, QN_DEVICE_GPU, 0, QN_NOTE_SANITIZER, 0, name, "3.1",        \
+        {sizeof(qn_note), majors, {minor, 0, 0, 0}, arch, QN_NOTE_OS, {needed, 0, 0, 0, 0, 0, 0, 0},                    \
+         IS(installs_a_handler) ? QN_DEVICE_CPU : QN_DEVICE_GPU, 0, QN_NOTE_SANITIZER, 0, name, "3.1",                              \
          "Apache-2.0", "1"}}
 
 #ifndef WITHOUT_NOTE

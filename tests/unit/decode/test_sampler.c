@@ -166,6 +166,69 @@ static void options_out_of_range_are_refused_by_name(void **state) {
     }
 }
 
+/* What a device gives: the k best of the rows that are no padding. */
+static uint32_t choose_from_best(sampler *s) {
+    static const uint32_t ids[] = {3, 4, 2, 1, 6, 0, 5};
+    float values[N_VOCAB];
+    uint32_t id = UINT32_MAX;
+    for (uint32_t i = 0; i < N_VOCAB - 1; i++) {
+        values[i] = plain[ids[i]];
+    }
+    assert_int_equal(sampler_choose_top(s, ids, values, sampler_needs(s), &id, NULL), QN_OK);
+    return id;
+}
+
+static void candidates_of_a_device_give_the_same_ids(void **state) {
+    (void)state;
+    static const struct {
+        float temperature;
+        uint32_t top_k, needs;
+        float top_p;
+    } rows[] = {{0.0f, 0, 1, 1.0f}, {0.0f, 5, 1, 1.0f}, {2.0f, 1, 1, 1.0f}, {2.0f, 2, 2, 1.0f}, {1.0f, 5, 5, 1.0f}, {1.5f, 7, 7, 0.8f}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sampler_options o = sampler_defaults();
+        o.temperature = rows[i].temperature;
+        o.top_k = rows[i].top_k;
+        o.top_p = rows[i].top_p;
+        o.seed = i;
+        sampler whole = make_sampler(o), best = make_sampler(o);
+        assert_int_equal(sampler_needs(&best), rows[i].needs);
+        for (uint32_t n = 0; n < 200; n++) {
+            assert_int_equal(choose_from_best(&best), choose(&whole, NULL, 0));
+        }
+        sampler_destroy(&whole);
+        sampler_destroy(&best);
+    }
+}
+
+static void what_changes_logits_needs_all_of_them(void **state) {
+    (void)state;
+    sampler_options o = sampler_defaults();
+    o.temperature = 1.0f;
+    sampler all = make_sampler(o);
+    o.top_k = 3;
+    o.repeat_penalty = 1.1f;
+    sampler penalised = make_sampler(o);
+    o.repeat_penalty = 1.0f;
+    o.n_biases = 1;
+    sampler biased = make_sampler(o);
+    assert_int_equal(sampler_needs(&all), 0);
+    assert_int_equal(sampler_needs(&penalised), 0);
+    assert_int_equal(sampler_needs(&biased), 0);
+    sampler_destroy(&all);
+    sampler_destroy(&penalised);
+    sampler_destroy(&biased);
+}
+
+static void no_candidate_is_an_error_and_no_id(void **state) {
+    (void)state;
+    sampler s = make_sampler(sampler_defaults());
+    uint32_t id = 77;
+    assert_int_equal(sampler_choose_top(&s, NULL, NULL, 0, &id, NULL), QN_CORRUPT);
+    assert_int_equal(id, 77);
+    sampler_destroy(&s);
+}
+
 static void the_top_list_holds_log_probabilities_in_order(void **state) {
     (void)state;
     sampler s = make_sampler(sampler_defaults());
@@ -192,6 +255,9 @@ int main(void) {
         cmocka_unit_test(draws_follow_the_softmax),
         cmocka_unit_test(cuts_leave_what_they_say),
         cmocka_unit_test(options_out_of_range_are_refused_by_name),
+        cmocka_unit_test(candidates_of_a_device_give_the_same_ids),
+        cmocka_unit_test(what_changes_logits_needs_all_of_them),
+        cmocka_unit_test(no_candidate_is_an_error_and_no_id),
         cmocka_unit_test(the_top_list_holds_log_probabilities_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,105 @@
+/* fiber.cpp — fibers: by hand on x86-64, with ucontext elsewhere and under sanitizers, which want to be told. */
+#include "fiber.h"
+
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+static const uint64_t stack_bytes = 256 * 1024; /* touched pages only are real */
+
+char *fiber_stack_new() {
+    void *stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return stack == MAP_FAILED ? nullptr : static_cast<char *>(stack);
+}
+
+void fiber_stack_free(char *stack) {
+    munmap(stack, stack_bytes);
+}
+
+#if FIBER_UCONTEXT
+
+static void start(unsigned entry_low, unsigned entry_high, unsigned argument_low, unsigned argument_high) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+    const uint64_t entry = static_cast<uint64_t>(entry_high) << 32 | entry_low;
+    const uint64_t argument = static_cast<uint64_t>(argument_high) << 32 | argument_low;
+    reinterpret_cast<void (*)(void *)>(entry)(reinterpret_cast<void *>(argument));
+}
+
+void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument) {
+    const uint64_t e = reinterpret_cast<uint64_t>(entry), a = reinterpret_cast<uint64_t>(argument);
+    self->stack = stack;
+    getcontext(&self->context);
+    self->context.uc_stack.ss_sp = stack;
+    self->context.uc_stack.ss_size = stack_bytes;
+    self->context.uc_link = nullptr;
+    makecontext(&self->context, reinterpret_cast<void (*)()>(start), 4, static_cast<unsigned>(e), static_cast<unsigned>(e >> 32),
+                static_cast<unsigned>(a), static_cast<unsigned>(a >> 32));
+}
+
+void fiber_switch(fiber *from, fiber *to) {
+#if defined(__SANITIZE_ADDRESS__)
+    static thread_local const void *thread_stack;
+    static thread_local size_t thread_stack_bytes;
+    void *fake = nullptr;
+    if (to->stack != nullptr) {
+        __sanitizer_start_switch_fiber(&fake, to->stack, stack_bytes);
+    } else {
+        __sanitizer_start_switch_fiber(&fake, thread_stack, thread_stack_bytes);
+    }
+    swapcontext(&from->context, &to->context);
+    if (from->stack != nullptr) {
+        __sanitizer_finish_switch_fiber(fake, &thread_stack, &thread_stack_bytes);
+    } else {
+        __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+    }
+#else
+    swapcontext(&from->context, &to->context);
+#endif
+}
+
+#else
+
+/* Saves what a call must keep, changes the stack and comes back on the other side. */
+extern "C" void emu_fiber_swap(void **save, void *load);
+__asm__(".text\n"
+        ".type emu_fiber_swap, @function\n"
+        "emu_fiber_swap:\n"
+        "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
+        "    ret\n"
+        ".size emu_fiber_swap, . - emu_fiber_swap\n");
+
+/* Where a new fiber arrives: its entry was left in r12, the argument in r13. */
+extern "C" void emu_fiber_start();
+__asm__(".text\n"
+        ".type emu_fiber_start, @function\n"
+        "emu_fiber_start:\n"
+        "    movq %r13, %rdi\n"
+        "    callq *%r12\n"
+        "    ud2\n"
+        ".size emu_fiber_start, . - emu_fiber_start\n");
+
+void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument) {
+    void **top = reinterpret_cast<void **>(stack + stack_bytes) - 9;
+    top[0] = nullptr;                                      /* r15 */
+    top[1] = nullptr;                                      /* r14 */
+    top[2] = argument;                                     /* r13 */
+    top[3] = reinterpret_cast<void *>(entry);              /* r12 */
+    top[4] = nullptr;                                      /* rbx */
+    top[5] = nullptr;                                      /* rbp */
+    top[6] = reinterpret_cast<void *>(emu_fiber_start);    /* where ret goes, with the stack at a multiple of 16 */
+    self->stack = stack;
+    self->top = top;
+}
+
+void fiber_switch(fiber *from, fiber *to) {
+    emu_fiber_swap(&from->top, to->top);
+}
+
+#endif

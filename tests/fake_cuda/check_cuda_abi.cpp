@@ -1,0 +1,129 @@
+/* check_cuda_abi.cpp — plugins/cuda/cuda_api.h against the toolkit's own header: numbers, layouts, and the shape of every function.
+ *
+ * It is compiled where the toolkit is installed, and holds when it compiles.
+ */
+#include <cuda.h>
+
+#include <cstddef>
+#include <type_traits>
+
+/* The names of our enumerators that the toolkit has as macros mean other things. */
+#undef CU_STREAM_NON_BLOCKING
+#define CU_STREAM_NON_BLOCKING QN_CU_STREAM_NON_BLOCKING
+#define CU_EVENT_DEFAULT QN_CU_EVENT_DEFAULT
+#include "cuda_api.h"
+#undef CU_STREAM_NON_BLOCKING
+#undef CU_EVENT_DEFAULT
+
+#define SAME(ours, theirs) static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs), #ours " is " #theirs)
+
+SAME(CU_OK, CUDA_SUCCESS);
+SAME(CU_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
+SAME(CU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(CU_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+SAME(CU_DEINITIALIZED, CUDA_ERROR_DEINITIALIZED);
+SAME(CU_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY);
+SAME(CU_NEWER_DRIVER_NEEDED, 36);
+SAME(CU_DEVICE_UNAVAILABLE, 46);
+SAME(CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
+SAME(CU_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE);
+SAME(CU_INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
+SAME(CU_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME(CU_ECC_UNCORRECTABLE, CUDA_ERROR_ECC_UNCORRECTABLE);
+SAME(CU_NVLINK_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE);
+SAME(CU_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+#if CUDA_VERSION >= 12080
+SAME(CU_CONTAINED, CUDA_ERROR_CONTAINED);
+#endif
+SAME(CU_OPERATING_SYSTEM, CUDA_ERROR_OPERATING_SYSTEM);
+SAME(CU_INVALID_HANDLE, CUDA_ERROR_INVALID_HANDLE);
+SAME(CU_NOT_FOUND, CUDA_ERROR_NOT_FOUND);
+SAME(CU_NOT_READY, CUDA_ERROR_NOT_READY);
+SAME(CU_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS);
+SAME(CU_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+SAME(CU_LAUNCH_TIMEOUT, CUDA_ERROR_LAUNCH_TIMEOUT);
+SAME(CU_CONTEXT_IS_DESTROYED, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+SAME(CU_ASSERT, CUDA_ERROR_ASSERT);
+SAME(CU_HOST_MEMORY_ALREADY_REGISTERED, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+SAME(CU_HARDWARE_STACK_ERROR, CUDA_ERROR_HARDWARE_STACK_ERROR);
+SAME(CU_ILLEGAL_INSTRUCTION, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+SAME(CU_MISALIGNED_ADDRESS, CUDA_ERROR_MISALIGNED_ADDRESS);
+SAME(CU_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_ADDRESS_SPACE);
+SAME(CU_INVALID_PC, CUDA_ERROR_INVALID_PC);
+SAME(CU_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED);
+SAME(CU_NOT_PERMITTED, CUDA_ERROR_NOT_PERMITTED);
+SAME(CU_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
+SAME(CU_SYSTEM_NOT_READY, CUDA_ERROR_SYSTEM_NOT_READY);
+SAME(CU_SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+SAME(CU_MPS_CLIENT_TERMINATED, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+SAME(CU_EXTERNAL_DEVICE, CUDA_ERROR_EXTERNAL_DEVICE);
+
+SAME(CU_MAX_THREADS_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME(CU_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
+SAME(CU_MAX_GRID_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+SAME(CU_MAX_GRID_DIM_Z, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
+SAME(CU_MAX_SHARED_MEMORY_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+SAME(CU_WARP_SIZE, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+SAME(CU_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(CU_INTEGRATED, CU_DEVICE_ATTRIBUTE_INTEGRATED);
+SAME(CU_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(CU_CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(CU_READ_ONLY_HOST_REGISTER_SUPPORTED, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED);
+
+SAME(CU_HOST_ALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
+SAME(CU_HOST_ALLOC_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP);
+SAME(CU_HOST_REGISTER_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE);
+SAME(CU_HOST_REGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_DEVICEMAP);
+SAME(CU_HOST_REGISTER_READ_ONLY, CU_MEMHOSTREGISTER_READ_ONLY);
+SAME(QN_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+SAME(QN_CU_EVENT_DEFAULT, CU_EVENT_DEFAULT);
+SAME(CU_MEMORY_HOST, CU_MEMORYTYPE_HOST);
+SAME(CU_MEMORY_DEVICE, CU_MEMORYTYPE_DEVICE);
+
+#define SAME_PLACE(ours, member, theirs, their_member) SAME(offsetof(ours, member), offsetof(theirs, their_member))
+
+SAME(sizeof(cu_copy), sizeof(CUDA_MEMCPY3D));
+SAME_PLACE(cu_copy, from_x, CUDA_MEMCPY3D, srcXInBytes);
+SAME_PLACE(cu_copy, from_type, CUDA_MEMCPY3D, srcMemoryType);
+SAME_PLACE(cu_copy, from_host, CUDA_MEMCPY3D, srcHost);
+SAME_PLACE(cu_copy, from_device, CUDA_MEMCPY3D, srcDevice);
+SAME_PLACE(cu_copy, from_pitch, CUDA_MEMCPY3D, srcPitch);
+SAME_PLACE(cu_copy, from_height, CUDA_MEMCPY3D, srcHeight);
+SAME_PLACE(cu_copy, to_x, CUDA_MEMCPY3D, dstXInBytes);
+SAME_PLACE(cu_copy, to_type, CUDA_MEMCPY3D, dstMemoryType);
+SAME_PLACE(cu_copy, to_host, CUDA_MEMCPY3D, dstHost);
+SAME_PLACE(cu_copy, to_device, CUDA_MEMCPY3D, dstDevice);
+SAME_PLACE(cu_copy, to_pitch, CUDA_MEMCPY3D, dstPitch);
+SAME_PLACE(cu_copy, to_height, CUDA_MEMCPY3D, dstHeight);
+SAME_PLACE(cu_copy, width_bytes, CUDA_MEMCPY3D, WidthInBytes);
+SAME_PLACE(cu_copy, height, CUDA_MEMCPY3D, Height);
+SAME_PLACE(cu_copy, depth, CUDA_MEMCPY3D, Depth);
+
+SAME(sizeof(cu_kernel_node), sizeof(CUDA_KERNEL_NODE_PARAMS));
+SAME_PLACE(cu_kernel_node, function, CUDA_KERNEL_NODE_PARAMS, func);
+SAME_PLACE(cu_kernel_node, grid, CUDA_KERNEL_NODE_PARAMS, gridDimX);
+SAME_PLACE(cu_kernel_node, block, CUDA_KERNEL_NODE_PARAMS, blockDimX);
+SAME_PLACE(cu_kernel_node, shared_bytes, CUDA_KERNEL_NODE_PARAMS, sharedMemBytes);
+SAME_PLACE(cu_kernel_node, arguments, CUDA_KERNEL_NODE_PARAMS, kernelParams);
+SAME_PLACE(cu_kernel_node, extra, CUDA_KERNEL_NODE_PARAMS, extra);
+SAME_PLACE(cu_kernel_node, kernel, CUDA_KERNEL_NODE_PARAMS, kern);
+SAME_PLACE(cu_kernel_node, context, CUDA_KERNEL_NODE_PARAMS, ctx);
+
+/* Two types are passed alike: both are addresses, or both are numbers of one size. */
+template <typename ours, typename theirs>
+constexpr bool is_alike = std::is_pointer_v<ours> == std::is_pointer_v<theirs> && sizeof(ours) == sizeof(theirs);
+
+template <typename ours, typename theirs> constexpr bool has_shape = false;
+template <typename our_result, typename their_result, typename... ours, typename... theirs>
+constexpr bool has_shape<our_result (*)(ours...), their_result (*)(theirs...)> = [] {
+    if constexpr (sizeof...(ours) == sizeof...(theirs)) {
+        return is_alike<our_result, their_result> && (is_alike<ours, theirs> && ...);
+    } else {
+        return false;
+    }
+}();
+
+/* The toolkit's header declares each function under the very symbol that is looked up, so these names are its functions. */
+#define CU_FUNCTION(member, symbol, arguments) static_assert(has_shape<decltype(cu_api::member), decltype(&symbol)>, #symbol);
+#include "cuda_api.def"
+#undef CU_FUNCTION
