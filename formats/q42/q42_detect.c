@@ -24,6 +24,7 @@ static const char *const kind_names[Q42_FILE_N_KINDS] = {
     [Q42_FILE_FRAMED] = "a framed transport file",
     [Q42_FILE_FLAT] = "bare quins",
     [Q42_FILE_CAR] = "a CAR archive",
+    [Q42_FILE_WAL] = "a log of governed commits",
 };
 
 static const struct {
@@ -34,6 +35,7 @@ static const struct {
     {"Q42LEX\0\0", 8, Q42_FILE_LEXICON}, {"BIDX", 4, Q42_FILE_BIDX},          {"Q42J", 4, Q42_FILE_JOURNAL},
     {"QCHK", 4, Q42_FILE_ENVELOPE},      {"p64\0", 4, Q42_FILE_WEIGHTS},      {"Q42W", 4, Q42_FILE_OLD_WEIGHTS},
     {"QKVP", 4, Q42_FILE_KV_PAGE},
+    {"QWAL", 4, Q42_FILE_WAL},
 };
 
 const char *q42_file_kind_name(q42_file_kind kind) {

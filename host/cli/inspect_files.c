@@ -3,6 +3,7 @@
 
 #include "cli/graph_command.h"
 #include "cli/inspect_graph.h"
+#include "cli/wal_text.h"
 
 #define LISTED_QUINS 20u
 #define SHOWN_PAYLOAD 512u
@@ -29,6 +30,21 @@ static json_t *inspect_journal(command_context *c, const mapped_file *file, cons
                      (json_int_t)j.header.base_generation, "transactions", (json_int_t)j.n_transactions, "adds",
                      (json_int_t)j.n_adds, "removes", (json_int_t)j.n_removes, "terms", (json_int_t)j.n_terms,
                      "torn_bytes", (json_int_t)j.n_torn_bytes, "ignored_frames", (json_int_t)j.n_ignored);
+}
+
+static json_t *inspect_log(command_context *c, const mapped_file *file, const inspect_options_set *options) {
+    qwal_log log;
+    fmt_diag diag;
+    char checkpoint[2 * Q42_DIGEST_BYTES + 1], created[WAL_TIME_SIZE];
+    const fmt_status status = qwal_open(file->span, options->mode, &log, graph_tell_note, file->path, &diag);
+    if (status != FMT_OK) {
+        return refuse(c, status, &diag, file);
+    }
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "created", wal_text_time(log.header.created_ms, created),
+                     "checkpoint_sha256", graph_hex(log.header.checkpoint, Q42_DIGEST_BYTES, checkpoint), "first_sequence",
+                     (json_int_t)log.first_sequence, "last_sequence", (json_int_t)log.last_sequence, "records",
+                     (json_int_t)log.n_records, "commits", (json_int_t)log.n_commits, "quins", (json_int_t)log.n_quins, "terms",
+                     (json_int_t)log.n_terms, "torn_bytes", (json_int_t)log.n_torn_bytes);
 }
 
 static json_t *inspect_envelope(command_context *c, const mapped_file *file, const inspect_options_set *options) {
@@ -185,6 +201,7 @@ json_t *inspect_other(command_context *c, const file_kind *kind, const mapped_fi
     case Q42_FILE_RAW: return inspect_raw(c, file, options);
     case Q42_FILE_FRAMED: return inspect_framed(c, file, options);
     case Q42_FILE_FLAT: return inspect_flat(c, file, options);
+    case Q42_FILE_WAL: return inspect_log(c, file, options);
     case Q42_FILE_CAR: return inspect_archive(c, file, options);
     default: return inspect_foreign(c, file, options);
     }

@@ -28,15 +28,15 @@ static qn_status put(journal_text *t, const char *text, uint64_t size, error_con
     return text_buffer_append(&t->line, text, (size_t)size) ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory");
 }
 
-/* A text that the journal binds: as it is when it is a term of N-Triples, otherwise as an IRI or a literal, whichever it can be. */
-static qn_status put_bound(journal_text *t, fmt_str text, uint32_t place, error_context *err) {
+/* A text that the journal binds: as it is when it is a term of N-Triples, otherwise as an IRI or a literal, whichever it can be; a literal stands
+ * in places where N-Quads has none rather than that a text breaks the line. */
+static qn_status put_bound(journal_text *t, fmt_str text, error_context *err) {
     const fmt_str none = {"", 0};
     ntriples_term term = {text.data, (uint32_t)text.size, NTRIPLES_IRI, 0};
     fmt_diag diag;
     const bool is_term = ntriples_is_canonical(text, &term) ||
                          ntriples_make_iri(text, t->room, &term, &diag) == FMT_OK ||
-                         (place == NTRIPLES_OBJECT &&
-                          ntriples_make_literal(text, none, none, t->room, &term, &diag) == FMT_OK);
+                         ntriples_make_literal(text, none, none, t->room, &term, &diag) == FMT_OK;
     return put(t, is_term ? term.text : text.data, is_term ? term.size : text.size, err);
 }
 
@@ -53,7 +53,7 @@ static qn_status put_term(journal_text *t, uint64_t id, uint32_t place, error_co
     const journal_term *bound = journal_state_find_term(t->state, id);
     qn_status status = QN_OK;
     if (bound != NULL) {
-        status = put_bound(t, bound->text, place, err);
+        status = put_bound(t, bound->text, err);
     } else if (t->volume == NULL) {
         status = put_alone(t, id, place, err);
     } else {

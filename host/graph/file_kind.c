@@ -26,6 +26,7 @@ static const file_kind kinds[] = {
     {"framed Q42 transport", Q42_FILE_FRAMED, false, verify_framed},
     {"bare quins", Q42_FILE_FLAT, false, verify_flat},
     {"CAR archive", Q42_FILE_CAR, false, verify_archive},
+    {"QWAL log", Q42_FILE_WAL, false, verify_log},
 };
 static const file_kind nameless = {"unknown", Q42_FILE_UNKNOWN, false, verify_foreign};
 static const file_kind vault = {"vault manifest", Q42_FILE_UNKNOWN, true, verify_vault};

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/qwal.h>
+
 #include "graph/verify_blocks.h"
 
 #define PATH_SIZE 4096
@@ -57,6 +59,20 @@ qn_status verify_journal(const mapped_file *file, const verify_volume_options *o
     QN_TRY(begin_report(file, status, &diag, "journal.frames", out_list, &report, err), err, "verifying a journal");
     report->n_quins = journal.n_adds + journal.n_removes;
     report->n_terms = journal.n_terms;
+    return QN_OK;
+}
+
+qn_status verify_log(const mapped_file *file, const verify_volume_options *options, team *workers, volume_report_list *out_list,
+                     error_context *err) {
+    note_sink sink = {options, file->path};
+    qwal_log log;
+    verify_file_report *report;
+    fmt_diag diag;
+    (void)workers;
+    const fmt_status status = qwal_open(file->span, options->mode, &log, pass_note, &sink, &diag);
+    QN_TRY(begin_report(file, status, &diag, "log.records", out_list, &report, err), err, "verifying a log");
+    report->n_quins = log.n_quins;
+    report->n_terms = log.n_terms;
     return QN_OK;
 }
 

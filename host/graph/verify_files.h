@@ -6,7 +6,7 @@
 #define HOST_GRAPH_VERIFY_FILES_H
 #include "graph/file_kind.h"
 
-file_verify_fn verify_journal, verify_envelope, verify_vault, verify_archive; /* Q42J, QCHK, .qualia, CAR */
+file_verify_fn verify_journal, verify_envelope, verify_vault, verify_archive, verify_log; /* Q42J, QCHK, .qualia, CAR, QWAL */
 file_verify_fn verify_sidecar_lexicon, verify_sidecar_index;                  /* beside blocks of version 1 */
 file_verify_fn verify_raw, verify_framed, verify_flat;                        /* older forms */
 file_verify_fn verify_foreign; /* always an error: what it is, and what to do with it */

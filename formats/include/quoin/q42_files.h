@@ -57,6 +57,7 @@ enum {
     Q42_FILE_FRAMED,       /* .c.q42 */
     Q42_FILE_FLAT,         /* a multiple of 48 bytes and nothing else: to be read only when the user says so */
     Q42_FILE_CAR,
+    Q42_FILE_WAL,          /* QWAL: quoin/qwal.h */
     Q42_FILE_N_KINDS
 };
 

@@ -45,7 +45,8 @@ static void a_magic_is_final(void **state) {
     } rows[] = {
         {"Q42\0\3\0", 6, Q42_FILE_VOLUME},    {"Q42LEX\0\0", 8, Q42_FILE_LEXICON}, {"BIDX", 4, Q42_FILE_BIDX},
         {"Q42J", 4, Q42_FILE_JOURNAL},        {"QCHK", 4, Q42_FILE_ENVELOPE},      {"p64\0", 4, Q42_FILE_WEIGHTS},
-        {"Q42W", 4, Q42_FILE_OLD_WEIGHTS},    {"QKVP", 4, Q42_FILE_KV_PAGE},       {"", 0, Q42_FILE_UNKNOWN},
+        {"Q42W", 4, Q42_FILE_OLD_WEIGHTS},    {"QKVP", 4, Q42_FILE_KV_PAGE},       {"QWAL", 4, Q42_FILE_WAL},
+        {"", 0, Q42_FILE_UNKNOWN},
         {"Q42", 3, Q42_FILE_UNKNOWN},         {"<a> <b> <c> .\n", 14, Q42_FILE_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
