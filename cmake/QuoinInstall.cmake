@@ -35,7 +35,7 @@ install(DIRECTORY abi/include/quoin formats/include/quoin host/include/quoin DES
 install(DIRECTORY abi/doc/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/abi")
 install(FILES README.md CHANGELOG.md SECURITY.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES examples/generate.c examples/q42_lookup.c DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
-install(DIRECTORY examples/minimal-plugin DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
+install(DIRECTORY examples/minimal-plugin examples/rust-plugin DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 
 configure_package_config_file(cmake/quoinConfig.cmake.in "${CMAKE_BINARY_DIR}/package/quoinConfig.cmake"
   INSTALL_DESTINATION "${quoin_cmake_dir}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)

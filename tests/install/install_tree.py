@@ -42,6 +42,7 @@ share/doc/quoin/abi/README.md
 share/doc/quoin/abi/loading.md
 share/doc/quoin/abi/conformance.md
 share/doc/quoin/examples/minimal-plugin/minimal_plugin.c
+share/doc/quoin/examples/rust-plugin/src/program.rs
 """.split()
 
 # Headers that a user has no business with, and what only tests load.

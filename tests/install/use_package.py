@@ -162,6 +162,23 @@ def check_minimal_plugin(facts):
             package.fail("a named backend that is refused says so and writes no text")
 
 
+def check_rust_plugin(facts):
+    """A backend without C is built outside the tree, obeys the rules of the verbs, and passes the vectors of its two ops."""
+    rustc = shutil.which("rustc")
+    if rustc is None:
+        package.skip("needs rustc (package rustc)")
+    work = make_work_folder(facts, "rust_plugin")
+    package.run(facts, [facts.cmake, "-S", facts.source / "examples" / "rust-plugin", "-B", work, "-DRUSTC=" + rustc])
+    package.run(facts, [facts.cmake, "--build", work])
+    plugin, conform = work / "rust.quoin.so", facts.prefix / "bin" / "quoin-conform"
+    package.run(facts, [sys.executable, facts.source / "tests" / "lint" / "check_plugins.py", plugin])
+    package.run(facts, [conform, plugin, "--profile", "protocol-0", "--level", "0,1,6", "--quiet"])
+    for ops in ("2.add.*", "2.matmul.*_F32", "2.matmul.*_Q8_0"):
+        done = package.run(facts, [conform, plugin, "--profile", "none", "--filter", ops])
+        if " 0 passed" in done.stdout or "UNSUPPORTED" in done.stdout:
+            package.fail(f"{ops} is not wholly tested")
+
+
 CHECKS = {"headers": check_headers, "find_package": check_find_package, "pkg_config": check_pkg_config, "formats": check_formats, "q42": check_q42,
-          "minimal_plugin": check_minimal_plugin}
+          "minimal_plugin": check_minimal_plugin, "rust_plugin": check_rust_plugin}
 CHECKS[sys.argv[1]](package.parse_facts(sys.argv[2:]))

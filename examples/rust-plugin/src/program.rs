@@ -62,12 +62,13 @@ impl View {
             return fail!(BAD_ARG, "program: {} buffers, {} ops, {} groups", head.n_buffers, head.n_ops, head.n_groups);
         }
         if (head.buffer_stride as usize) < size_of::<Buffer>() || (head.op_stride as usize) < size_of::<Op>()
-            || (head.buffer_stride | head.op_stride) % 8 != 0 {
-            return fail!(BAD_ARG, "program: strides {} of buffers and {} of ops", head.buffer_stride, head.op_stride);
+            || head.group_stride < 8 || (head.buffer_stride | head.op_stride | head.group_stride) % 8 != 0 {
+            return fail!(BAD_ARG, "program: strides {} of buffers, {} of ops, {} of groups", head.buffer_stride, head.op_stride, head.group_stride);
         }
         let sections = [
             (head.buffers_at, head.n_buffers as u64 * head.buffer_stride as u64),
             (head.ops_at, head.n_ops as u64 * head.op_stride as u64),
+            (head.groups_at, head.n_groups as u64 * head.group_stride as u64),
             (head.operands_at, head.n_operands as u64 * 4),
             (head.attrs_at, head.attrs_bytes as u64),
             (head.names_at, head.names_bytes as u64),
@@ -477,6 +478,12 @@ unsafe fn read_step(prog: *const Prog, theirs: *const Step) -> Outcome<Step> {
         || own.n_sequences > limits.max_sequences || own.positions.is_null() {
         return fail!(BAD_ARG, "step: {} tokens, {} outputs, {} sequences; compiled for at most {}, {}, {}", own.n_tokens, own.n_outputs,
                      own.n_sequences, limits.max_tokens, limits.max_outputs, limits.max_sequences);
+    }
+    for t in 0..own.n_tokens as usize {
+        let sequence = if own.sequences.is_null() { 0 } else { *own.sequences.add(t) };
+        if *own.positions.add(t) < 0 || sequence >= own.n_sequences {
+            return fail!(BAD_ARG, "step: token {}: position {} in sequence {} of {}", t, *own.positions.add(t), sequence, own.n_sequences);
+        }
     }
     if own.n_bindings > 0 && (own.bindings.is_null() || (own.binding_stride as usize) < size_of::<Binding>() || own.binding_stride % 8 != 0) {
         return fail!(BAD_ARG, "step: {} bindings, {} bytes apart", own.n_bindings, own.binding_stride);
