@@ -44,8 +44,10 @@ static uint64_t QN_CALL get_blob(void *ctx, const char *key, void *data, uint64_
     if (blob.bytes == 0 || strcmp(key, blob.key) != 0) {
         return 0;
     }
-    memcpy(data, blob.data, room < blob.bytes ? room : blob.bytes);
-    blob.n_gets += room > 0;
+    if (room > 0) { /* without room the size alone is asked for, and data may be null */
+        memcpy(data, blob.data, room < blob.bytes ? room : blob.bytes);
+        blob.n_gets++;
+    }
     return blob.bytes;
 }
 
