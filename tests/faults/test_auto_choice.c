@@ -49,7 +49,7 @@ static int make_cache(void **state) {
     (void)state;
     test_make_folder(cache);
     setenv("XDG_CACHE_HOME", cache, 1);
-    setenv("HOME", "/nonexistent", 1);
+    setenv("HOME", "/dev/null/home", 1);
     setenv("QUOIN_BACKENDS_DISABLE", "cuda,opencl,vulkan", 1); /* those of this tree would be probed as well */
     unsetenv("QUOIN_PLUGIN_DIR");
     return 0;

@@ -180,7 +180,7 @@ static void errors_have_code_and_text_and_leave_the_outputs_alone(void **state) 
     assert_null(no_runtime);
     assert_null(no_model);
     assert_null(no_session);
-    assert_int_equal(quoin_model_open(runtime, "/nonexistent", NULL, &no_model, NULL),
+    assert_int_equal(quoin_model_open(runtime, "/nonexistent/other.gguf", NULL, &no_model, NULL),
                      QN_NOT_FOUND); /* no error struct */
 }
 
