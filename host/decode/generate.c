@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "decode/drafts.h"
+#include "decode/token_choice.h"
 
 typedef struct loop {
     session *s;
-    sampler *chooser;
+    token_choice choice;
+    drafts guesses;
     const generate_options *options;
     generate_result *result;
     detokenizer text;
@@ -20,7 +23,8 @@ typedef struct loop {
 } loop;
 
 const char *stop_reason_name(stop_reason reason) {
-    static const char *const names[] = {"stop", "length", "context", "deadline", "cancelled", "error"};
+    static const char *const names[] = {"stop", "length", "context", "deadline", "cancelled",
+                                        "error", "complete", "dead-end", "judged", "watch"};
     return reason < sizeof names / sizeof names[0] ? names[reason] : "error";
 }
 
@@ -46,16 +50,18 @@ static bool emit(loop *l, uint32_t id, size_t bytes) {
     return l->options->on_token == NULL || l->options->on_token(l->options->ctx, &event);
 }
 
-static qn_status choose(loop *l, uint32_t *out_id, error_context *err) {
+static qn_status choose(loop *l, uint32_t *out_id, choice_outcome *out_outcome, error_context *err) {
     const double begin = clock_seconds();
-    const uint32_t n = session_length(l->s);
-    if (l->s->n_top > 0 || l->s->n_logits == 0) {
-        const qn_status chosen = sampler_choose_top(l->chooser, l->s->top_ids, l->s->top_values, l->s->n_top, out_id, err);
-        l->result->sample_seconds += clock_seconds() - begin;
-        return chosen;
+    float *row = drafts_row(&l->guesses);
+    qn_status status;
+    if (row == NULL) { /* the device kept the logits and gave the greatest */
+        *out_outcome = CHOICE_TAKEN;
+        status = sampler_choose_top(l->choice.chooser, l->s->top_ids, l->s->top_values, l->s->n_top, out_id, err);
+    } else {
+        l->n_top = l->options->n_logprobs > 0 ? sampler_top(l->choice.chooser, row, l->options->n_logprobs, l->top) : 0;
+        status = token_choice_make(&l->choice, row, l->s->history, drafts_length(&l->guesses), l->result->n_generated, out_id,
+                                   out_outcome, err);
     }
-    l->n_top = l->options->n_logprobs > 0 ? sampler_top(l->chooser, l->s->logits, l->options->n_logprobs, l->top) : 0;
-    const qn_status status = sampler_choose(l->chooser, l->s->logits, l->s->history, n, out_id, err);
     l->result->sample_seconds += clock_seconds() - begin;
     return status;
 }
@@ -93,34 +99,83 @@ static qn_status prefill(loop *l, const uint32_t *ids, uint32_t n, bool *out_is_
     return QN_OK;
 }
 
+/* The reason to stop instead of taking `id`, or STOP_ERROR when there is none. */
+static stop_reason find_end(loop *l, choice_outcome outcome, uint32_t id) {
+    if (outcome != CHOICE_TAKEN) {
+        return outcome == CHOICE_DEAD_END ? STOP_DEAD_END : STOP_JUDGED;
+    }
+    if (is_stop(l, id)) {
+        l->result->stop_token = id;
+        return STOP_TOKEN;
+    }
+    return STOP_ERROR;
+}
+
+/* Hands the token to the constraint and the listener. *out_reason: why nothing may follow, or STOP_ERROR. */
+static qn_status take(loop *l, uint32_t id, stop_reason *out_reason, error_context *err) {
+    const token_constraint *constraint = l->options->hooks.constraint;
+    bool is_complete = false;
+    if (constraint != NULL) {
+        QN_TRY(constraint->accept(constraint->ctx, id, &is_complete, err), err, "taking token %u", l->result->n_generated);
+    }
+    l->result->n_generated++;
+    const bool goes_on = emit(l, id, detokenizer_push(&l->text, id, l->room, l->room_bytes));
+    *out_reason = !goes_on ? STOP_CANCELLED : is_complete ? STOP_COMPLETE : STOP_ERROR;
+    return QN_OK;
+}
+
+static bool is_watch_over(const loop *l) {
+    const token_watch *watch = l->options->hooks.watch;
+    const uint32_t step = l->result->n_generated;
+    return watch != NULL && step > 0 && step % watch->every == 0 && !watch->go_on(watch->ctx, step);
+}
+
 static qn_status decode(loop *l, error_context *err) {
     const uint32_t budget = l->options->max_tokens;
+    stop_reason *reason = &l->result->reason;
     for (;;) {
         uint32_t id = 0;
-        l->result->reason = find_reason(l, budget);
-        if (l->result->reason != STOP_ERROR) {
+        choice_outcome outcome;
+        *reason = find_reason(l, budget);
+        if (*reason == STOP_ERROR && is_watch_over(l)) {
+            *reason = STOP_WATCH;
+        }
+        if (*reason != STOP_ERROR) {
             return QN_OK;
         }
-        QN_TRY(choose(l, &id, err), err, "choosing token %u", l->result->n_generated);
-        if (is_stop(l, id)) {
-            l->result->reason = STOP_TOKEN;
-            l->result->stop_token = id;
-            return QN_OK;
+        QN_TRY(choose(l, &id, &outcome, err), err, "choosing token %u", l->result->n_generated);
+        *reason = find_end(l, outcome, id);
+        if (*reason == STOP_ERROR) {
+            QN_TRY(take(l, id, reason, err), err, "taking a token");
         }
-        l->result->n_generated++;
-        if (!emit(l, id, detokenizer_push(&l->text, id, l->room, l->room_bytes))) {
-            l->result->reason = STOP_CANCELLED;
+        if (*reason != STOP_ERROR) {
             return QN_OK;
         }
         if (l->result->n_generated >= budget) {
             continue; /* the last token's successor is not wanted: it is not computed, and the budget is the reason */
         }
-        if (session_length(l->s) == l->s->p->n_ctx) {
-            l->result->reason = STOP_CONTEXT;
+        if (drafts_length(&l->guesses) == l->s->p->n_ctx) {
+            *reason = STOP_CONTEXT;
             return QN_OK;
         }
-        QN_TRY(session_append(l->s, &id, 1, err), err, "decoding token %u", l->result->n_generated);
+        QN_TRY(drafts_append(&l->guesses, id, budget - l->result->n_generated, err), err, "decoding token %u",
+               l->result->n_generated);
     }
+}
+
+/* Decodes and leaves the session with what was chosen and no guess. */
+static qn_status decode_and_settle(loop *l, error_context *err) {
+    error_context late = {0};
+    qn_status status = decode(l, err);
+    const qn_status settled = drafts_settle(&l->guesses, &late);
+    if (status == QN_OK && settled != QN_OK) {
+        *err = late;
+        status = settled;
+    }
+    l->result->n_drafted = l->guesses.n_drafted;
+    l->result->n_accepted = l->guesses.n_accepted;
+    l->result->n_resampled = l->choice.n_resampled;
+    return status;
 }
 
 static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_context *err) {
@@ -129,7 +184,7 @@ static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_contex
     const double middle = clock_seconds();
     l->result->prefill_seconds = middle - l->begin;
     if (status == QN_OK && is_done) {
-        status = decode(l, err);
+        status = decode_and_settle(l, err);
         l->n_top = 0;
         const size_t held = detokenizer_flush(&l->text, l->room, l->room_bytes);
         if (held > 0) {
@@ -144,23 +199,34 @@ static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_contex
     return status;
 }
 
+static qn_status prepare(loop *l, sampler *chooser, error_context *err) {
+    const tokenizer *tok = l->s->p->m->tok;
+    detokenizer_init(&l->text, tok, l->options->show_special, l->options->at_start);
+    drafts_init(&l->guesses, l->s, l->options->hooks.drafts);
+    l->room_bytes = detokenizer_room(tok);
+    l->room = malloc(l->room_bytes);
+    if (l->room == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for a token's text");
+    }
+    return token_choice_init(&l->choice, chooser, &l->options->hooks, err);
+}
+
 qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32_t n, const generate_options *options,
                        generate_result *out_result, error_context *err) {
-    loop l = {.s = s, .chooser = chooser, .options = options, .result = out_result, .begin = clock_seconds()};
+    loop l = {.s = s, .options = options, .result = out_result, .begin = clock_seconds()};
     *out_result = (generate_result){.reason = STOP_ERROR, .stop_token = TOKEN_NONE};
     if (n == 0) {
         return FAIL(err, QN_BAD_INPUT,
                     "the prompt is empty and the tokenizer adds no BOS: there is nothing to continue; give a prompt");
     }
-    detokenizer_init(&l.text, s->p->m->tok, options->show_special, options->at_start);
-    l.room_bytes = detokenizer_room(s->p->m->tok);
-    l.room = malloc(l.room_bytes);
-    if (l.room == NULL) {
-        return FAIL(err, QN_NO_HOST_MEM, "out of memory for a token's text");
+    const bool needs_row = options->n_logprobs > 0 || token_hooks_need_row(&options->hooks);
+    qn_status status = prepare(&l, chooser, err);
+    if (status == QN_OK) {
+        session_want_top(s, needs_row ? 0 : sampler_needs(chooser), chooser->n_tokens);
+        status = run_loop(&l, ids, n, err);
+        session_want_top(s, 0, 0);
     }
-    session_want_top(s, options->n_logprobs == 0 ? sampler_needs(chooser) : 0, chooser->n_tokens);
-    const qn_status status = run_loop(&l, ids, n, err);
-    session_want_top(s, 0, 0);
+    token_choice_deinit(&l.choice);
     free(l.room);
     return status;
 }

@@ -1,7 +1,8 @@
 /* generate.h — the loop from a prompt to an answer: prefill, choose, append, stop, stream.
  *
- * What ends it, in the order of testing: cancel, deadline, a stop token (not printed), the budget, the context. The
- * reason is always told. Text is handed out as soon as it is complete UTF-8.
+ * What ends it, in the order of testing: cancel, deadline, the budget, whoever watches; then, once a token is chosen, a constraint that
+ * leaves none, a judge that refuses it, a stop token (not printed), a constraint that is complete, the context. The reason is always
+ * told. Text is handed out as soon as it is complete UTF-8.
  *
  * Threading: one thread at a time per session; `cancel` may be set from anywhere, a signal handler too.
  * Memory:    everything is allocated before the first token; the loop itself allocates nothing.
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "decode/sampler.h"
 #include "decode/session.h"
+#include "decode/token_hooks.h"
 #include "text/tokenizer.h"
 
 #define GENERATE_MAX_STOPS 64
@@ -26,9 +28,13 @@ enum {
     STOP_CONTEXT = 2,  /* no position is left */
     STOP_DEADLINE = 3,
     STOP_CANCELLED = 4,
-    STOP_ERROR = 5
+    STOP_ERROR = 5,
+    STOP_COMPLETE = 6, /* the constraint has all it wants */
+    STOP_DEAD_END = 7, /* the constraint allows no token that the model has */
+    STOP_JUDGED = 8,   /* the judge refused what was chosen */
+    STOP_WATCH = 9     /* whoever watches said so */
 };
-/* "stop", "length", "context", "deadline", "cancelled", "error". Static. */
+/* "stop", "length", "context", "deadline", "cancelled", "error", "complete", "dead-end", "judged", "watch". Static. */
 const char *stop_reason_name(stop_reason reason);
 
 typedef struct generate_event {
@@ -51,6 +57,7 @@ typedef struct generate_options {
     uint32_t n_logprobs;     /* at most GENERATE_MAX_LOGPROBS */
     bool show_special;       /* control tokens in the text */
     bool at_start;           /* the text begins a line: SentencePiece-style drops the first space */
+    token_hooks hooks;       /* all may be null */
     const volatile uint32_t *cancel; /* may be null */
     generate_fn *on_token;   /* may be null */
     void *ctx;
@@ -60,6 +67,8 @@ typedef struct generate_result {
     stop_reason reason;
     uint32_t stop_token;     /* id that ended it, or TOKEN_NONE */
     uint32_t n_prompt, n_generated;
+    uint32_t n_drafted, n_accepted; /* guessed tokens that were run, and those that were chosen */
+    uint32_t n_resampled;    /* choices that the judge sent back */
     double prefill_seconds, decode_seconds;
     double sample_seconds;   /* part of decode_seconds */
 } generate_result;

@@ -205,10 +205,12 @@ static uint32_t draw_candidate(sampler *s, uint32_t n) {
     return s->candidates[n - 1].id;
 }
 
-qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id,
-                         error_context *err) {
+void sampler_adjust(const sampler *s, float *logits, const int32_t *recent, uint32_t n_recent) {
     apply_biases(s, logits);
     apply_penalty(s, logits, recent, n_recent);
+}
+
+qn_status sampler_draw(sampler *s, const float *logits, uint32_t *out_id, error_context *err) {
     if (s->options.temperature == 0.0f || s->options.top_k == 1) {
         const uint32_t best = find_greatest(logits, s->n_tokens);
         if (best == s->n_tokens) {
@@ -225,6 +227,12 @@ qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint3
     }
     *out_id = draw_candidate(s, cut_candidates(s, n));
     return QN_OK;
+}
+
+qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id,
+                         error_context *err) {
+    sampler_adjust(s, logits, recent, n_recent);
+    return sampler_draw(s, logits, out_id, err);
 }
 
 uint32_t sampler_needs(const sampler *s) {

@@ -56,6 +56,11 @@ void sampler_destroy(sampler *s);
 qn_status sampler_choose(sampler *s, float *logits, const int32_t *recent, uint32_t n_recent, uint32_t *out_id,
                          error_context *err);
 
+/* The two halves of sampler_choose: bias and penalty change the logits once; a draw leaves them as they are and may be repeated, each
+ * time with the next random number. */
+void sampler_adjust(const sampler *s, float *logits, const int32_t *recent, uint32_t n_recent);
+qn_status sampler_draw(sampler *s, const float *logits, uint32_t *out_id, error_context *err);
+
 /* How many of the greatest logits are enough to choose from: 0 when all are needed, because the user asks for all or changes some. */
 uint32_t sampler_needs(const sampler *s);
 
