@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text_buffer.h"
 #include "cli/engine_options.h"
+#include "cli/govern_options.h"
 #include "cli/prompt_input.h"
 #include "decode/generate.h"
 
@@ -20,10 +21,11 @@ static struct {
     bool has_deadline;
     engine_options engine;
     sampling_options sampling;
+    govern_options govern;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -39,6 +41,8 @@ static const option *run_options(void) {
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
+    govern_options_init(&settings.govern, row);
+    row += GOVERN_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -173,9 +177,30 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
     return exit_status;
 }
 
+static int run_governed(command_context *c) {
+    const govern_parts parts = {&settings.govern, &settings.prompt, &settings.engine, &settings.sampling, settings.budget,
+                                settings.has_deadline, settings.deadline};
+    if (settings.logprobs > 0) {
+        FAIL(&c->err, QN_BAD_INPUT, "--logprobs does not go with --governed");
+    }
+    if (settings.logprobs > 0 || (!settings.govern.explain && prompt_check_options(&settings.prompt, &c->err) < 0)) {
+        command_fail(c);
+        return EXIT_USAGE;
+    }
+    command_catch_signals(c);
+    return govern_run(c, &parts);
+}
+
 static int run(command_context *c) {
     engine e;
     prompt_input input = {0};
+    if (govern_check_options(&settings.govern, &c->err) < 0) {
+        command_fail(c);
+        return EXIT_USAGE;
+    }
+    if (settings.govern.policy != NULL && c->args.n_items <= 1) {
+        return run_governed(c);
+    }
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);

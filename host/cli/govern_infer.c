@@ -1,0 +1,105 @@
+/* govern_infer.c — from a request that was let through to an answer that nobody has seen yet. */
+#include "cli/govern_infer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* Text is kept until the gates behind the model have looked at it. */
+static bool keep_text(void *ctx, const generate_event *event) {
+    request *r = ctx;
+    return text_buffer_append(&r->answer.text, event->text, event->text_bytes);
+}
+
+/* What is left of the time that the policy gives, counted from the beginning of the request; 1 ms when nothing is. 0: any time. */
+static uint64_t time_left(const govern_engine *g, const request *r) {
+    const uint64_t most = r->rules->is.limits.deadline, passed = (uint64_t)((request_seconds(r) - r->began) * 1e3);
+    uint64_t left = most == 0 ? 0 : most > passed ? most - passed : 1;
+    if (g->parts->has_deadline && g->parts->deadline > 0) {
+        const uint64_t asked = (uint64_t)(g->parts->deadline * 1e3);
+        left = left == 0 || asked < left ? asked : left;
+    }
+    return left;
+}
+
+/* What can be known before anything is computed. */
+static qn_status check_fit(const govern_engine *g, uint32_t budget, error_context *err) {
+    const uint32_t n_tokens = tokenizer_size(g->e.m->tok), n_rows = g->e.m->hparams.n_vocab, n_ctx = g->e.p->n_ctx;
+    if (n_tokens == 0 || n_tokens > n_rows) {
+        return FAIL(err, QN_BAD_INPUT, "%s: %u tokens have names and the model has %u rows for them", g->model_path, n_tokens, n_rows);
+    }
+    if (g->input->ids.count == 0) {
+        return FAIL(err, QN_BAD_INPUT, "the prompt is empty");
+    }
+    if (g->input->ids.count + budget > n_ctx) {
+        return FAIL(err, QN_LIMIT, "%zu tokens of prompt and %u of answer are more than the context of %u; -n and --ctx change that",
+                    g->input->ids.count, budget, n_ctx);
+    }
+    return QN_OK;
+}
+
+static qn_status open_parts(govern_engine *g, error_context *err) {
+    if (g->model_path == NULL) {
+        return FAIL(err, QN_NOT_FOUND, "no MODEL was given");
+    }
+    const qn_status status = engine_open(g->c, g->model_path, g->parts->engine, &g->e);
+    if (status < 0) {
+        *err = g->c->err;
+        error_clear(&g->c->err);
+    }
+    return status;
+}
+
+static qn_status prepare(govern_engine *g, uint32_t budget, generate_options *options, error_context *err) {
+    sampler_options sampling;
+    const uint32_t n_tokens = tokenizer_size(g->e.m->tok);
+    QN_TRY(prompt_encode(g->parts->prompt, g->e.m, g->input, err), err, "encoding the prompt");
+    QN_TRY(check_fit(g, budget, err), err, "preparing");
+    QN_TRY(sampling_collect(g->parts->sampling, n_tokens, &sampling, err), err, "preparing");
+    QN_TRY(sampler_create(&sampling, g->e.m->hparams.n_vocab, n_tokens, &g->chooser, err), err, "preparing");
+    options->n_stops = model_stop_ids(g->e.m, options->stops, GENERATE_MAX_STOPS);
+    for (uint32_t i = 0; i < g->input->stops.count && options->n_stops < GENERATE_MAX_STOPS; i++) {
+        options->stops[options->n_stops++] = g->input->stops.ids[i];
+    }
+    return QN_OK;
+}
+
+static void take_result(const govern_engine *g, request *r, const thermal_monitor *heat) {
+    const generate_result *result = &g->result;
+    const bool is_hot = result->reason == STOP_WATCH && heat != NULL && heat->has_stopped;
+    r->answer.n_prompt = result->n_prompt;
+    r->answer.n_tokens = result->n_generated;
+    r->answer.stop_reason = is_hot ? "thermal" : stop_reason_name(result->reason);
+    r->answer.is_partial = result->reason == STOP_DEADLINE || result->reason == STOP_CANCELLED || result->reason == STOP_WATCH;
+    r->answer.is_judged = result->reason == STOP_JUDGED;
+    r->answer.load_seconds = g->e.load_seconds;
+    r->answer.prefill_seconds = result->prefill_seconds;
+    r->answer.decode_seconds = result->decode_seconds;
+}
+
+qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context *err) {
+    govern_engine *g = ctx;
+    thermal_monitor *heat = r->world.heat;
+    const token_watch watch = {.ctx = heat, .every = r->rules->is.thermal.every, .go_on = thermal_go_on};
+    const uint32_t most = r->rules->is.limits.tokens, budget = g->parts->budget < most ? g->parts->budget : most;
+    generate_options options = {.max_tokens = budget, .at_start = g->input->starts_text, .cancel = &g->c->services.cancel,
+                                .on_token = keep_text, .ctx = r};
+    *out_code = CODE_NO_MODEL;
+    QN_TRY(open_parts(g, err), err, "opening the model");
+    *out_code = CODE_SETUP;
+    QN_TRY(prepare(g, budget, &options, err), err, "preparing the request");
+    *out_code = CODE_INFERENCE;
+    options.at_start = g->input->starts_text;
+    options.deadline_ms = time_left(g, r);
+    options.hooks.watch = heat != NULL ? &watch : NULL;
+    QN_TRY(generate_run(g->e.s, &g->chooser, g->input->ids.ids, (uint32_t)g->input->ids.count, &options, &g->result, err), err,
+           "asking the model");
+    take_result(g, r, heat);
+    return QN_OK;
+}
+
+void govern_engine_close(govern_engine *g) {
+    sampler_destroy(&g->chooser);
+    engine_close(&g->e);
+}
