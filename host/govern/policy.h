@@ -119,7 +119,8 @@ void policy_free(policy *p);
 /* A path of the policy, which is relative to the policy's folder, in `room`. QN_LIMIT when it is too long. */
 qn_status policy_resolve(const policy *p, const char *path, char room[POLICY_PATH_SIZE], error_context *err);
 
-/* The canonical text, for whoever wants to see what a digest is over. With files their digests stand for their paths. */
+/* The canonical text, for whoever wants to see what a digest is over. With files their digests stand for their paths; without, it is a policy
+ * that reads as this one. */
 qn_status policy_canonical(const policy *p, bool with_files, text_buffer *out, error_context *err);
 
 /* By id or term. Null when there is none. */

@@ -111,8 +111,12 @@ static qn_status take_section(reading *r, line_text line, size_t column) {
     if (*name != 0) {
         *name++ = 0;
         name += strspn(name, " \t");
-        name[strcspn(name, " \t")] = 0;
     }
+    char *const end = name + strcspn(name, " \t"), *const more = end + strspn(end, " \t");
+    if (*more != 0) {
+        return refuse(r, column + (size_t)(more - line.text), "the word", more, "is one too many: a name has no blanks");
+    }
+    *end = 0;
     r->section = policy_section_find(word);
     if (r->section == SECTION_COUNT) {
         return refuse_section(r, column + (size_t)(word - line.text), word);

@@ -279,10 +279,9 @@ static bool write_value(const policy_row *row, const void *value, text_buffer *o
         return write_words(value, out);
     }
     if (is_string(row->kind)) {
-        const char *const string = *(char *const *)value;
-        return put(out, string != NULL ? string : "");
+        return put(out, *(char *const *)value);
     }
-    if (row->kind == KEY_COUNT && count != POLICY_NONE) {
+    if (row->kind == KEY_COUNT) {
         snprintf(text, sizeof text, "%u", count);
     } else if (row->kind == KEY_NUMBER) {
         const uint64_t millionths = (uint64_t)(*(const double *)value * 1e6 + 0.5);
@@ -290,13 +289,24 @@ static bool write_value(const policy_row *row, const void *value, text_buffer *o
     } else if (row->kind == KEY_FLAG) {
         snprintf(text, sizeof text, "%s", *(const bool *)value ? "yes" : "no");
     } else if (row->kind == KEY_SIZE || row->kind == KEY_TIME) {
-        snprintf(text, sizeof text, "%" PRIu64, *(const uint64_t *)value);
-    } else if (row->kind == KEY_DIGEST && *((const bool *)value + Q42_DIGEST_BYTES)) {
+        snprintf(text, sizeof text, "%" PRIu64 "%s", *(const uint64_t *)value, row->kind == KEY_TIME ? "ms" : "");
+    } else {
         sha256_to_hex(value, text);
     }
     return put(out, text);
 }
 
+/* A list is always there: an empty one is not its default. */
+static bool is_there(const policy_row *row, const void *value) {
+    return is_string(row->kind)      ? *(char *const *)value != NULL
+           : row->kind == KEY_COUNT  ? *(const uint32_t *)value != POLICY_NONE
+           : row->kind == KEY_DIGEST ? *((const bool *)value + Q42_DIGEST_BYTES)
+                                     : true;
+}
+
 bool policy_row_write(const policy_row *row, const void *base, text_buffer *out) {
+    if (!is_there(row, (const char *)base + row->at)) {
+        return true;
+    }
     return put(out, row->key) && put(out, "=") && write_value(row, (const char *)base + row->at, out) && put(out, "\n");
 }

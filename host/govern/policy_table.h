@@ -57,7 +57,7 @@ void policy_row_clear(const policy_row *row, void *base);
 /* Defaults of all rows of a section. False without memory. */
 bool policy_section_init(policy_section section, void *base);
 void policy_section_free(policy_section section, void *base);
-/* "key=value" and a line feed, as the canonical text has it, without the name of the section. False without memory. */
+/* "key=value" and a line feed, as the canonical text has it; nothing for a value that is not there. False without memory. */
 bool policy_row_write(const policy_row *row, const void *base, text_buffer *out);
 
 #endif

@@ -11,7 +11,7 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --governed --explain --intent --frame --profile --scope -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
         backends) echo '--explain --rescan' ;;
@@ -24,7 +24,7 @@ _quoin_options() {
         vault) echo '--shallow' ;;
         key) echo '--passphrase-file --mac --list --reason' ;;
         wal)
-            echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --volume --keep --rotate --memory' \
+            echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --review --volume --keep --rotate --memory' \
                 '--strict -k'
             ;;
         bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;

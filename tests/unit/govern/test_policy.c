@@ -36,6 +36,7 @@ static const wrong_row wrong_rows[] = {
     {"[policy\n", {"line 1, column 1", "no ] at its end"}},
     {"[policy x]\n", {"stands alone"}},
     {"[scope]\n", {"needs a name"}},
+    {"[scope a b]\n", {"line 1, column 10", "\"b\"", "a name has no blanks"}},
     {"[scope a]\n[scope a]\n", {"line 2, column 8", "\"a\"", "already, in line 1"}},
     {"[policy]\nversoin = 1\n", {"line 2, column 1", "\"versoin\"", "did you mean version?"}},
     {"[policy]\nversion\n", {"line 2, column 1", "neither [section] nor key = value"}},
@@ -117,6 +118,19 @@ static void a_digest_is_of_what_a_policy_means(void **state) {
     }
 }
 
+static void the_canonical_text_is_a_policy_that_means_the_same(void **state) {
+    policy p, again;
+    text_buffer text = {0};
+    (void)state;
+    assert_int_equal(parse(LEAST "[scope a]\ntier = 2\nexpires = 3d\n[profile x]\nallow = a b\n[intent]\ncritical =\n", &p, NULL), QN_OK);
+    assert_int_equal(policy_canonical(&p, false, &text, NULL), QN_OK);
+    assert_int_equal(policy_parse((fmt_span){(const uint8_t *)text.text, text.size}, "p.ini", &again, NULL), QN_OK);
+    assert_memory_equal(p.digest, again.digest, sizeof p.digest);
+    text_buffer_free(&text);
+    policy_free(&p);
+    policy_free(&again);
+}
+
 static void the_order_of_named_sections_does_not_matter(void **state) {
     uint8_t one[Q42_DIGEST_BYTES], other[Q42_DIGEST_BYTES];
     (void)state;
@@ -172,6 +186,7 @@ int main(void) {
         cmocka_unit_test(the_least_policy_has_the_defaults_of_the_manual),
         cmocka_unit_test(what_is_wrong_is_told_with_line_column_and_what_to_do),
         cmocka_unit_test(a_digest_is_of_what_a_policy_means),
+        cmocka_unit_test(the_canonical_text_is_a_policy_that_means_the_same),
         cmocka_unit_test(the_order_of_named_sections_does_not_matter),
         cmocka_unit_test_setup_teardown(a_shape_that_changed_makes_another_policy, fixture_setup, fixture_teardown),
         cmocka_unit_test(lists_go_on_when_their_key_is_given_again_and_stand_for_the_default),
