@@ -12,15 +12,16 @@ static bool keep_text(void *ctx, const generate_event *event) {
     return text_buffer_append(&r->answer.text, event->text, event->text_bytes);
 }
 
-/* What is left of the time that the policy gives, counted from the beginning of the request; 1 ms when nothing is. 0: any time. */
-static uint64_t time_left(const govern_engine *g, const request *r) {
-    const uint64_t most = r->rules->is.limits.deadline, passed = (uint64_t)((request_seconds(r) - r->began) * 1e3);
-    uint64_t left = most == 0 ? 0 : most > passed ? most - passed : 1;
-    if (g->parts->has_deadline && g->parts->deadline > 0) {
-        const uint64_t asked = (uint64_t)(g->parts->deadline * 1e3);
-        left = left == 0 || asked < left ? asked : left;
+/* What is left of the shorter of two limits, policy and --deadline, both counted from the beginning of the request. False when nothing is.
+ * *out_ms 0: any time. */
+static bool find_time(const govern_engine *g, const request *r, uint64_t *out_ms) {
+    const double passed = (request_seconds(r) - r->began) * 1e3;
+    double most = (double)r->rules->is.limits.deadline;
+    if (g->parts->has_deadline && g->parts->deadline > 0 && (most == 0.0 || g->parts->deadline * 1e3 < most)) {
+        most = g->parts->deadline * 1e3;
     }
-    return left;
+    *out_ms = most == 0.0 ? 0 : most - passed >= 1.0 ? (uint64_t)(most - passed) : 1;
+    return most == 0.0 || passed < most;
 }
 
 /* What can be known before anything is computed. */
@@ -91,10 +92,13 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
     QN_TRY(prepare(g, budget, &options, err), err, "preparing the request");
     *out_code = CODE_INFERENCE;
     options.at_start = g->input->starts_text;
-    options.deadline_ms = time_left(g, r);
     options.hooks.watch = heat != NULL ? &watch : NULL;
-    QN_TRY(generate_run(g->e.s, &g->chooser, g->input->ids.ids, (uint32_t)g->input->ids.count, &options, &g->result, err), err,
-           "asking the model");
+    if (!find_time(g, r, &options.deadline_ms)) {
+        g->result.reason = STOP_DEADLINE;
+    } else {
+        QN_TRY(generate_run(g->e.s, &g->chooser, g->input->ids.ids, (uint32_t)g->input->ids.count, &options, &g->result, err), err,
+               "asking the model");
+    }
     take_result(g, r, heat);
     return QN_OK;
 }

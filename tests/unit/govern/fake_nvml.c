@@ -1,4 +1,5 @@
-/* fake_nvml.c — two devices whose temperatures are in $FAKE_NVML_CELSIUS, such as "41 97"; none without it. */
+/* fake_nvml.c — two devices whose temperatures are in $FAKE_NVML_CELSIUS, such as "41 97"; none without it. With a + in front the first one gets
+ * a degree hotter each time it is asked. */
 #include <stdlib.h>
 
 static unsigned read_number(const char **at) {
@@ -38,11 +39,15 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out) {
 }
 
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out) {
+    static unsigned n_asked;
     const char *text = getenv("FAKE_NVML_CELSIUS");
     if (text == NULL || sensor != 0) {
         return 3;
     }
-    *out = read_number(&text);
+    const unsigned more = *text == '+' ? n_asked : 0;
+    text += *text == '+';
+    *out = read_number(&text) + more;
+    n_asked += *(unsigned *)device == 0;
     if (*(unsigned *)device == 1) {
         *out = read_number(&text);
     }
