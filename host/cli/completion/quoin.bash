@@ -3,6 +3,7 @@
 
 _quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
 _quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on -c'
+_quoin_options_governed='--governed --explain --intent --frame --profile --scope'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
 _quoin_options() {
@@ -11,7 +12,7 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --governed --explain --intent --frame --profile --scope -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts $_quoin_options_governed -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
         backends) echo '--explain --rescan' ;;
