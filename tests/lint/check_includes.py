@@ -2,8 +2,8 @@
 
     abi       nothing but itself
     formats   itself
-    host      abi, formats, and inside: base <- backends, text <- model <- decode <- engine <- cli, serve; convert, graph and keys stand
-              on base and formats, wal on graph and keys, govern on these three, convert also uses what model and text know
+    host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- engine <- cli, serve; convert, graph and keys stand
+              on base and formats, ground on graph, wal on graph and keys, convert also uses what model and text know
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
@@ -24,12 +24,13 @@ HOST = {
     "text": {"base"},
     "convert": {"base", "model", "text"},
     "graph": {"base"},
+    "ground": {"base", "graph"},
     "keys": {"base"},
     "wal": {"base", "graph", "keys"},
     "decode": {"base", "backends", "model", "text"},
-    "govern": {"base", "graph", "keys", "wal"},
+    "govern": {"base", "graph", "ground", "keys", "wal"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "engine", "keys", "wal"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "engine", "keys", "wal"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}
