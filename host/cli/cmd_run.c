@@ -202,7 +202,7 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
 
 static int run_governed(command_context *c) {
     const govern_parts parts = {&settings.govern, &settings.prompt, &settings.engine, &settings.sampling, settings.budget,
-                                settings.has_deadline, settings.deadline};
+                                settings.has_deadline, settings.deadline, &settings.graph.volumes, settings.graph.has_n_facts, settings.graph.n_facts};
     if (settings.logprobs > 0) {
         FAIL(&c->err, QN_BAD_INPUT, "--logprobs does not go with --governed");
     }

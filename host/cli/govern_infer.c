@@ -52,9 +52,10 @@ static qn_status open_parts(govern_engine *g, error_context *err) {
     return status;
 }
 
-static qn_status prepare(govern_engine *g, uint32_t budget, generate_options *options, error_context *err) {
+static qn_status prepare(govern_engine *g, const request *r, uint32_t budget, generate_options *options, error_context *err) {
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(g->e.m->tok);
+    g->input->preface = (fmt_str){r->preface.text, r->preface.size};
     QN_TRY(prompt_encode(g->parts->prompt, g->e.m, g->input, err), err, "encoding the prompt");
     QN_TRY(check_fit(g, budget, err), err, "preparing");
     QN_TRY(sampling_collect(g->parts->sampling, n_tokens, &sampling, err), err, "preparing");
@@ -89,7 +90,7 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
     *out_code = CODE_NO_MODEL;
     QN_TRY(open_parts(g, err), err, "opening the model");
     *out_code = CODE_SETUP;
-    QN_TRY(prepare(g, budget, &options, err), err, "preparing the request");
+    QN_TRY(prepare(g, r, budget, &options, err), err, "preparing the request");
     *out_code = CODE_INFERENCE;
     options.at_start = g->input->starts_text;
     options.hooks.watch = heat != NULL ? &watch : NULL;

@@ -30,6 +30,9 @@ typedef struct govern_parts {
     uint32_t budget;
     bool has_deadline;
     double deadline;      /* seconds; the policy's limit holds as well */
+    const option_list *graphs; /* --graph: volumes, each of which a scope of the policy names */
+    bool has_n_facts;
+    uint32_t n_facts;
 } govern_parts;
 
 /* Runs, prints, and returns the exit status: that of the outcome, or that of a policy that cannot be read. */

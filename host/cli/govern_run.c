@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -13,8 +14,8 @@
 typedef struct governed {
     policy rules;
     request r;
-    request_scope scopes[OPTION_LIST_MAX];
-    char *names[OPTION_LIST_MAX]; /* owned; the IRIs in front of = */
+    request_scope scopes[2 * OPTION_LIST_MAX];
+    char *names[2 * OPTION_LIST_MAX]; /* owned; the IRIs in front of = */
     thermal_monitor heat;
     thermal_sensors *sensors;
     prompt_input input;
@@ -42,8 +43,35 @@ static qn_status take_scopes(governed *g, const option_list *given, error_contex
     for (uint32_t i = 0; i < given->n_items; i++) {
         QN_TRY(take_scope(g, given->items[i], err), err, "reading --scope");
     }
-    for (uint32_t i = 0; given->n_items == 0 && i < usual->n_items && i < OPTION_LIST_MAX; i++) {
+    const uint32_t n_usual = g->r.n_scopes > 0 ? 0 : usual->n_items < OPTION_LIST_MAX ? usual->n_items : OPTION_LIST_MAX;
+    for (uint32_t i = 0; i < n_usual; i++) {
         g->scopes[g->r.n_scopes++] = (request_scope){.name = usual->items[i]};
+    }
+    return QN_OK;
+}
+
+static bool is_same_file(const char *one, const char *other) {
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* --graph VOLUME is the scope that this file serves. One that serves none is asked for under its own name, which the policy does not have. */
+static qn_status take_graph(governed *g, const char *path, error_context *err) {
+    char room[POLICY_PATH_SIZE];
+    request_scope *next = &g->scopes[g->r.n_scopes++];
+    *next = (request_scope){.name = path, .path = path};
+    for (uint32_t i = 0; i < g->rules.n_scopes; i++) {
+        if (g->rules.scopes[i].volume != NULL) {
+            QN_TRY(policy_resolve(&g->rules, g->rules.scopes[i].volume, room, err), err, "finding the scope of %s", path);
+            next->name = is_same_file(room, path) ? g->rules.scopes[i].head.name : next->name;
+        }
+    }
+    return QN_OK;
+}
+
+static qn_status take_graphs(governed *g, const option_list *given, error_context *err) {
+    for (uint32_t i = 0; i < given->n_items; i++) {
+        QN_TRY(take_graph(g, given->items[i], err), err, "reading --graph");
     }
     return QN_OK;
 }
@@ -85,7 +113,9 @@ static qn_status fill(command_context *c, const govern_parts *parts, governed *g
     request_init(&g->r);
     QN_TRY(policy_read(parts->options->policy, &g->rules, err), err, "reading the policy");
     take_words(g, parts->options);
+    QN_TRY(take_graphs(g, parts->graphs, err), err, "reading --graph");
     QN_TRY(take_scopes(g, &parts->options->scopes, err), err, "reading --scope");
+    g->r.n_facts_wanted = parts->has_n_facts ? parts->n_facts : g->rules.is.request.facts;
     QN_TRY(take_sensors(g, err), err, "looking for sensors");
     if (!parts->options->explain) {
         QN_TRY(prompt_load(parts->prompt, &g->input, err), err, "reading the prompt");
@@ -119,7 +149,7 @@ static void release(governed *g) {
     request_deinit(&g->r);
     thermal_sensors_close(g->sensors);
     prompt_free(&g->input);
-    for (size_t i = 0; i < OPTION_LIST_MAX; i++) {
+    for (size_t i = 0; i < sizeof g->names / sizeof g->names[0]; i++) {
         free(g->names[i]);
     }
     policy_free(&g->rules);

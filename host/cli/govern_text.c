@@ -59,8 +59,8 @@ static json_t *describe_claims(const request *r) {
     for (uint32_t i = 0; i < r->n_claims; i++) {
         const request_claim *claim = &r->claims[i];
         request_claim_text(claim, text, sizeof text);
-        json_array_append_new(list, json_pack("{s:o, s:o, s:s?, s:f}", "statement", command_json_text(text, strlen(text)), "quin",
-                                              describe_quin(&claim->quin), "grounding", claim->grounding, "score", claim->score));
+        json_array_append_new(list, json_pack("{s:o, s:o, s:s?, s:f, s:i}", "statement", command_json_text(text, strlen(text)), "quin",
+                                              describe_quin(&claim->quin), "grounding", claim->grounding, "score", claim->score, "proof_steps", (int)claim->n_steps));
     }
     return list;
 }

@@ -19,6 +19,7 @@ static const gate_row rows[] = {
     {"identity", GATE_BEFORE, gate_identity, "who acts, and for whom?"},
     {"infer", GATE_INFER, gate_infer, "what does the model say?"},
     {"output", GATE_AFTER, gate_output, "is the answer well-formed, within limits, and what can it cite?"},
+    {"grounding", GATE_AFTER, gate_grounding, "do facts of the granted scopes support each statement?"},
     {"commit", GATE_AFTER, gate_commit, "do the statements hold now, or when their signers agree?"},
     {"report", GATE_REPORT, gate_report, "is this run in the log?"},
 };

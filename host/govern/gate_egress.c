@@ -5,14 +5,11 @@
 
 #include "govern/gate.h"
 
-/* The highest of: the label of the request (unlabeled data has the policy's tier), each fact's own tier, the tier of its scope. */
+/* The highest of: the label of the request (unlabeled data has the policy's tier), and each fact's, which is at least its scope's. */
 static uint32_t measure_tier(const request *r) {
     uint32_t tier = r->label != POLICY_NONE ? r->label : r->rules->is.egress.unlabeled;
-    for (uint32_t i = 0; i < r->n_facts; i++) {
-        const uint32_t own = (uint32_t)(r->facts[i].quin.metadata >> 56) & 15u, scope = r->scopes[r->facts[i].scope].tier;
-        tier = own > tier ? own : tier;
-        tier = scope > tier ? scope : tier;
-    }
+    const uint32_t facts = fact_set_tier(&r->facts);
+    tier = facts > tier ? facts : tier;
     /* In a dry run nothing was taken from the scopes yet. */
     for (uint32_t i = 0; r->is_dry && i < r->n_scopes && i < REQUEST_MAX_SCOPES; i++) {
         tier = r->scopes[i].tier > tier ? r->scopes[i].tier : tier;

@@ -13,12 +13,16 @@ static uint64_t measure_peak(void) {
     return getrusage(RUSAGE_SELF, &used) == 0 ? (uint64_t)used.ru_maxrss * 1024 : 0;
 }
 
-/* A citation is a fact that was put into the prompt and is what its id says; the request's own token is none. */
+/* What the text cites by [number]: facts that were put into the prompt and are what their id says. The request's own token is none. */
 static qn_status cite_facts(request *r, error_context *err) {
-    for (uint32_t i = 0; i < r->n_facts; i++) {
-        const request_fact *fact = &r->facts[i];
-        if (fact->id != 0 && fact->id != r->token && fact->id == request_fact_id(&fact->quin)) {
-            QN_TRY(request_add_citation(r, fact->id, err), err, "citing");
+    citation found[CITATIONS_MAX];
+    const uint32_t n = citations_find(r->answer.text.text, r->answer.text.size, found, CITATIONS_MAX);
+    citations_resolve(found, n, &r->facts);
+    for (uint32_t i = 0; i < n; i++) {
+        if (found[i].is_resolved) {
+            QN_TRY(request_add_citation(r, found[i].id, err), err, "citing");
+        } else {
+            r->n_false_citations++;
         }
     }
     return QN_OK;
@@ -71,9 +75,10 @@ void gate_output(request *r, gate_result *out) {
     } else if (is_structured && r->n_claims == 0) {
         gate_say(out, VERDICT_BLOCK, CODE_SIEVE, "statements were asked for, and the answer makes none");
     } else if (!is_structured && r->n_citations == 0) {
-        gate_say(out, VERDICT_NOTE, CODE_UNGROUNDED, "UNGROUNDED: no fact stands behind this text; it is never committed");
+        gate_say(out, VERDICT_NOTE, CODE_UNGROUNDED, "UNGROUNDED: this text cites no fact%s; it is never committed",
+                 r->n_false_citations > 0 ? ", and what it cites is none" : "");
     } else {
-        gate_say(out, VERDICT_PASS, CODE_NONE, "%u tokens, %" PRIu64 " bytes of memory at the most, %u facts to cite", r->answer.n_tokens, peak,
-                 r->n_citations);
+        gate_say(out, VERDICT_PASS, CODE_NONE, "%u tokens, %" PRIu64 " bytes of memory at the most, %u facts cited, %u invented", r->answer.n_tokens,
+                 peak, r->n_citations, r->n_false_citations);
     }
 }

@@ -1,5 +1,6 @@
 /* gate_scope.c — volumes that a request may use: known to the policy, unchanged, and not a Sanctuary in the wrong place. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "govern/gate.h"
@@ -58,6 +59,7 @@ static bool grant(request *r, request_scope *scope, gate_result *out) {
     error_context err = {0};
     scope->id = policy_name_id(scope->name);
     scope->is = policy_find_scope(r->rules, scope->id);
+    memcpy(scope->contexts, (const uint64_t[3]){Q42_DEFAULT_GRAPH, scope->id, policy_name_term(scope->name)}, sizeof scope->contexts);
     if (refuse_unknown(scope, out)) {
         return false;
     }
@@ -68,7 +70,22 @@ static bool grant(request *r, request_scope *scope, gate_result *out) {
     return !refuse_changed(scope, out) && !refuse_sanctuary(r, scope, out);
 }
 
+/* Only statements of granted graphs count, and only those that hold now. */
+static qn_status open_for_facts(request *r, uint32_t n, error_context *err) {
+    r->volumes = calloc(n > 0 ? n : 1, sizeof *r->volumes);
+    if (r->volumes == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for the volumes");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const request_scope *scope = &r->scopes[i];
+        const fact_rules rules = {.now_ms = r->now_ms, .is_scoped = true, .contexts = scope->contexts, .n_contexts = 3};
+        QN_TRY(ground_volume_open(scope->volume, &rules, scope->tier, &r->volumes[i], err), err, "scope %s", scope->name);
+    }
+    return QN_OK;
+}
+
 void gate_scope(request *r, gate_result *out) {
+    error_context err = {0};
     const uint32_t n = r->n_scopes < REQUEST_MAX_SCOPES ? r->n_scopes : REQUEST_MAX_SCOPES; /* more come here in a dry run alone */
     uint32_t n_sanctuaries = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -78,6 +95,10 @@ void gate_scope(request *r, gate_result *out) {
             return;
         }
         n_sanctuaries += r->scopes[i].is_sanctuary;
+    }
+    if (open_for_facts(r, n, &err) < 0) {
+        gate_say(out, VERDICT_BLOCK, CODE_SCOPE_FILE, "%s", error_text(&err));
+        return;
     }
     gate_say(out, n > 0 ? VERDICT_PASS : VERDICT_SKIPPED, CODE_NONE, "%u scopes granted, %u of them Sanctuary", n, n_sanctuaries);
 }

@@ -99,10 +99,6 @@ qn_status policy_check(const policy *p, error_context *err) {
         return FAIL(err, QN_BAD_INPUT, "%s: line 1, column 1: [thermal] warm = %.0f, critical = %.0f, hysteresis = %.0f: the bands overlap",
                     p->path, is->thermal.warm, is->thermal.critical, is->thermal.hysteresis);
     }
-    if (is->grounding.weak > is->grounding.supported) {
-        return FAIL(err, QN_BAD_INPUT, "%s: line 1, column 1: [grounding] weak = %.2f is above supported = %.2f", p->path,
-                    is->grounding.weak, is->grounding.supported);
-    }
     return check_agreements(p, err);
 }
 

@@ -77,7 +77,12 @@ typedef struct policy_values {
     struct { uint32_t version; char *name; } policy;
     struct { char *did, *principal; bool anonymous; } agent;
     struct { policy_words allow, critical; } intent;
-    struct { char *intent, *frame, *profile, *output; policy_words scope, namespaces; uint32_t label, clearance; bool network; } request;
+    struct {
+        char *intent, *frame, *profile, *output;
+        policy_words scope, namespaces;
+        uint32_t label, clearance, facts;
+        bool network;
+    } request;
     struct { uint32_t local, lan, remote, unlabeled; bool keyword_compat; } egress;
     struct {
         double warm, critical, hysteresis;
@@ -86,7 +91,7 @@ typedef struct policy_values {
         policy_words sensors;
     } thermal;
     struct { uint64_t deadline, memory; uint32_t tokens; } limits;
-    struct { double supported, weak; } grounding;
+    struct { double weak; } grounding;
     struct { char *shapes, *rules, *predicates; uint32_t depth; } rules;
     struct { double margin; } sieve;
     struct { char *file; } sentinel;

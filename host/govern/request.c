@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "common/sha.h"
 
 const char *gate_verdict_name(gate_verdict verdict) {
     static const char *const names[] = {"pass", "note", "skipped", "review", "suspend", "block", "fail"};
@@ -28,6 +27,7 @@ int governed_exit_status(governed_outcome outcome) {
 void request_init(request *r) {
     memset(r, 0, sizeof *r);
     r->label = POLICY_NONE;
+    r->facts = fact_set_empty();
     r->answer.margin = -1.0;
 }
 
@@ -37,12 +37,17 @@ void request_deinit(request *r) {
             free(r->claims[i].texts[k]);
         }
     }
+    for (uint32_t i = 0; r->volumes != NULL && i < r->n_scopes; i++) {
+        ground_volume_close(&r->volumes[i]);
+    }
     for (uint32_t i = 0; i < r->n_scopes; i++) {
         graph_volume_close(r->scopes[i].volume);
         r->scopes[i].volume = NULL;
     }
     wal_close(r->log);
-    free(r->facts);
+    free(r->volumes);
+    fact_set_free(&r->facts);
+    text_buffer_free(&r->preface);
     free(r->citations);
     text_buffer_free(&r->answer.text);
     request_init(r);
@@ -80,16 +85,6 @@ qn_status request_add_claim(request *r, const q42_quin *quin, const char *const 
     return QN_OK;
 }
 
-qn_status request_add_fact(request *r, const q42_quin *quin, uint32_t scope, error_context *err) {
-    request_fact *grown = r->n_facts < REQUEST_MAX_FACTS ? realloc(r->facts, (r->n_facts + 1) * sizeof *grown) : NULL;
-    if (grown == NULL) {
-        return FAIL(err, QN_LIMIT, "a prompt has at most %u facts", REQUEST_MAX_FACTS);
-    }
-    r->facts = grown;
-    r->facts[r->n_facts++] = (request_fact){*quin, request_fact_id(quin), scope};
-    return QN_OK;
-}
-
 qn_status request_add_citation(request *r, uint64_t id, error_context *err) {
     for (uint32_t i = 0; i < r->n_citations; i++) {
         if (r->citations[i] == id) {
@@ -106,13 +101,8 @@ qn_status request_add_citation(request *r, uint64_t id, error_context *err) {
 }
 
 uint64_t request_fact_id(const q42_quin *quin) {
-    uint8_t bytes[Q42_QUIN_BYTES], digest[SHA256_BYTES];
     uint64_t id = 0;
-    q42_quin_store(bytes, quin);
-    for (size_t i = 0; sha256_digest(bytes, 32, digest) && i < 8; i++) {
-        id |= (uint64_t)digest[i] << 8 * i;
-    }
-    return id;
+    return fact_make_id(quin, &id, NULL) < 0 ? 0 : id;
 }
 
 /* ---------------------------------------------------------------- words */

@@ -23,10 +23,10 @@
 #include "govern/policy.h"
 #include "govern/thermal.h"
 #include "graph/volume.h"
+#include "ground/grounding.h"
 #include "wal/wal.h"
 
 #define REQUEST_MAX_SCOPES 16u     /* and as many namespaces: one more is refused, not dropped */
-#define REQUEST_MAX_FACTS 4096u    /* in the prompt */
 #define REQUEST_MAX_CLAIMS 64u     /* statements of one answer */
 #define REQUEST_MAX_RESULTS 32u
 #define GATE_DETAIL_SIZE 512u
@@ -66,6 +66,7 @@ typedef struct request_scope {
     const char *name;    /* IRI, or 0x and sixteen digits */
     const char *path;    /* of its volume; null: the policy's */
     uint64_t id;         /* from here on: filled by the gates */
+    uint64_t contexts[3]; /* graphs of it that are granted: without a name, with its name as it is and in <> */
     const policy_scope *is; /* null when the policy does not have it */
     graph_volume *volume;   /* owned; null until it is granted */
     uint16_t flags;
@@ -74,19 +75,13 @@ typedef struct request_scope {
     bool is_sanctuary;
 } request_scope;
 
-/* A statement that was put into the prompt. */
-typedef struct request_fact {
-    q42_quin quin;
-    uint64_t id;         /* first eight bytes of SHA-256 of subject, predicate, object, context */
-    uint32_t scope;      /* index */
-} request_fact;
-
 /* A statement that the answer makes. */
 typedef struct request_claim {
     q42_quin quin;
     char *texts[4];      /* subject, predicate, object, context as terms; owned; null for an inline value and the default graph */
     const char *grounding; /* "supported", "weak", "contradicted", "absent"; static; null: not asked */
     double score;
+    uint32_t n_steps;      /* of the proof, when rules derived it */
 } request_claim;
 
 typedef struct request_answer {
@@ -112,7 +107,7 @@ typedef struct request_world {
     thermal_monitor *heat;           /* null: no sensor is looked at, and the gate says so */
     destination where;               /* of the answer */
     const volatile uint32_t *cancel; /* may be null */
-    /* Fills facts of granted scopes and puts their words where infer finds them. May be null. */
+    /* Fills r->facts in place of looking for what the prompt names. Null: it is looked for. */
     qn_status (*gather)(void *ctx, struct request *r, error_context *err);
     /* Fills r->answer and r->claims. On error `*out_code` is CODE_NO_MODEL, CODE_SETUP or CODE_INFERENCE. */
     qn_status (*infer)(void *ctx, struct request *r, gate_code *out_code, error_context *err);
@@ -131,6 +126,7 @@ typedef struct request {
     uint32_t clearance, label;       /* label: POLICY_NONE without one */
     bool needs_network;
     fmt_str prompt;                  /* may be empty when it is token ids */
+    uint32_t n_facts_wanted;         /* 0: none are put into the prompt */
     bool is_dry;                     /* tell what would be asked; nothing is computed or written */
     request_world world;
 
@@ -139,15 +135,17 @@ typedef struct request {
     uint64_t now_ms;                 /* when it began */
     uint64_t token;                  /* names this run; no citation */
     bool is_critical;
-    request_fact *facts;             /* [n_facts] */
-    uint32_t n_facts, tier;          /* tier of everything in the prompt */
+    ground_volume *volumes;          /* [n_scopes] of granted scopes; null before that */
+    fact_set facts;                  /* that stand in the prompt; sources count scopes */
+    text_buffer preface;             /* their words, which stand before the user's */
+    uint32_t tier;                   /* of everything in the prompt */
     q42_quin identity[2];
     bool has_identity;
     request_answer answer;
     request_claim claims[REQUEST_MAX_CLAIMS];
     uint32_t n_claims;
     uint64_t *citations;             /* [n_citations] ids of facts */
-    uint32_t n_citations;
+    uint32_t n_citations, n_false_citations; /* false: marks of the text that are no fact of the prompt */
     q42_quin records[4];             /* about conduct: to be logged whatever comes out */
     uint32_t n_records;
     wal *log;                        /* open from the commit gate on */
@@ -170,10 +168,9 @@ double request_seconds(const request *r);
 
 /* Adds a statement of the answer; texts are copied, null ones stay null. QN_LIMIT over REQUEST_MAX_CLAIMS. */
 qn_status request_add_claim(request *r, const q42_quin *quin, const char *const texts[4], error_context *err);
-qn_status request_add_fact(request *r, const q42_quin *quin, uint32_t scope, error_context *err);
 qn_status request_add_citation(request *r, uint64_t id, error_context *err);
 
-/* First eight bytes of the SHA-256 of a statement without metadata. 0 when libcrypto refuses. */
+/* Its id as a fact (ground/fact.h); 0 when libcrypto refuses. */
 uint64_t request_fact_id(const q42_quin *quin);
 /* The claim in N-Quads, with <urn:quoin:hash:HEX16> for a term without words. Cut when it does not fit. Returns `out`. */
 const char *request_claim_text(const request_claim *claim, char *out, size_t size);

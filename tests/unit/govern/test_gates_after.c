@@ -11,8 +11,13 @@ static void claim(uint64_t subject, uint64_t context) {
         q42_quin_make(subject, q42_hash("http://h.example/p", 18), UINT64_C(1) << 60 | 7, context, 0);
 }
 
+/* A request for statements, with a scope whose volume has those that are claimed, but for the ones that a test takes away. */
 static request *structured(const char *more) {
-    request *r = fixture_request(more);
+    char text[2048];
+    fixture_volume("open.q42", fixture_says.claims, fixture_says.n_claims, false);
+    snprintf(text, sizeof text, "%s%s", strstr(more, "[scope") == NULL ? "[scope " SCOPE "]\nvolume = open.q42\n" : "", more);
+    request *r = fixture_request(text);
+    fixture_scope(r, SCOPE, NULL);
     r->mode = OUTPUT_GRAPH;
     return r;
 }
@@ -90,12 +95,12 @@ static void partial_text_is_shown_and_marked(void **state) {
 }
 
 static qn_status gather_two(void *ctx, request *r, error_context *err) {
-    const q42_quin quins[2] = {q42_quin_make(1, 2, 3, 0, 0), q42_quin_make(4, 5, 6, 0, 0)};
+    const ground_fact facts[2] = {{.quin = q42_quin_make(1, 2, 3, 0, 0)}, {.quin = q42_quin_make(4, 5, 6, 0, 0)}};
     (void)ctx;
-    QN_TRY(request_add_fact(r, &quins[0], 0, err), err, "gathering");
-    QN_TRY(request_add_fact(r, &quins[1], 0, err), err, "gathering");
-    r->facts[1].id ^= 1; /* not what its id says */
-    return QN_OK;
+    QN_TRY(fact_set_add(&r->facts, &facts[0], err), err, "gathering");
+    QN_TRY(fact_set_add(&r->facts, &facts[1], err), err, "gathering");
+    r->facts.facts[1].id ^= 1; /* not what its id says */
+    return fact_set_seal(&r->facts, err);
 }
 
 static void only_facts_that_are_what_their_id_says_are_cited_and_never_the_token(void **state) {
@@ -105,10 +110,14 @@ static void only_facts_that_are_what_their_id_says_are_cited_and_never_the_token
     request *r = fixture_request("[scope " SCOPE "]\nvolume = open.q42\n");
     fixture_scope(r, SCOPE, NULL);
     r->world.gather = gather_two;
+    r->n_facts_wanted = 2;
+    fixture_says.text = "It is low [1], or so they say [2, 7].";
     assert_outcome(r, OUTCOME_COMPLETED, CODE_NONE, 0);
     assert_int_equal(r->n_citations, 1);
     assert_int_equal(r->citations[0], request_fact_id(&quin));
     assert_int_not_equal(r->citations[0], r->token);
+    assert_int_equal(r->n_false_citations, 2);
+    assert_int_equal(fixture_result(r, "output")->verdict, VERDICT_PASS);
     fixture_release(r);
 }
 
@@ -145,12 +154,69 @@ static void no_statement_where_one_was_asked_for_is_blocked(void **state) {
 
 static void a_statement_in_a_graph_that_was_not_granted_is_blocked(void **state) {
     (void)state;
-    claim(11, 99);
+    claim(11, 0);
     request *r = structured("");
+    fixture_says.claims[0] = q42_quin_make(11, q42_hash("http://h.example/p", 18), UINT64_C(1) << 60 | 7, 99, 0);
     assert_outcome(r, OUTCOME_BLOCKED, CODE_SCOPE_CONTEXT, 12);
     assert_int_equal(fixture_count_quins(), 0);
     fixture_release(r);
 }
+
+/* ---------------------------------------------------------------- grounding */
+
+typedef struct grounding_row {
+    const char *name, *policy;
+    q42_quin claim;
+    governed_outcome outcome;
+    gate_code code;
+} grounding_row;
+
+#define FUNCTIONAL "[predicate 0x0000000000000002]\nfunctional = yes\n"
+
+static void a_statement_is_as_good_as_the_facts_behind_it(void **state) {
+    const q42_quin facts[2] = {q42_quin_make(1, 2, 3, 0, 0), q42_quin_make(7, 8, 9, 0, 0)};
+    const grounding_row rows[] = {
+        {"the very fact", "", q42_quin_make(1, 2, 3, 0, 0), OUTCOME_COMMITTED, CODE_NONE},
+        {"another object of a functional predicate", FUNCTIONAL, q42_quin_make(1, 2, 4, 0, 0), OUTCOME_REVIEW, CODE_CONTRADICTED},
+        {"another object of any other predicate", "", q42_quin_make(1, 2, 4, 0, 0), OUTCOME_REVIEW, CODE_GROUNDING_REVIEW},
+        {"another subject", "", q42_quin_make(5, 2, 3, 0, 0), OUTCOME_REVIEW, CODE_GROUNDING_REVIEW},
+        {"one role alone", "", q42_quin_make(1, 5, 6, 0, 0), OUTCOME_REVIEW, CODE_GROUNDING_REVIEW},
+        {"one role below the policy's score", "[grounding]\nweak = 0.5\n", q42_quin_make(1, 5, 6, 0, 0), OUTCOME_BLOCKED, CODE_GROUNDING},
+        {"both ends in other roles", "", q42_quin_make(3, 5, 7, 0, 0), OUTCOME_REVIEW, CODE_GROUNDING_REVIEW},
+        {"nothing at all", "", q42_quin_make(21, 22, 23, 0, 0), OUTCOME_BLOCKED, CODE_GROUNDING},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        print_message("%s\n", rows[i].name);
+        fixture_says.n_claims = 0;
+        request *r = structured(rows[i].policy);
+        fixture_volume("open.q42", facts, 2, false);
+        fixture_says.claims[0] = rows[i].claim;
+        fixture_says.n_claims = 1;
+        assert_outcome(r, rows[i].outcome, rows[i].code, rows[i].outcome == OUTCOME_REVIEW ? 10 : rows[i].outcome == OUTCOME_BLOCKED ? 12 : 0);
+        assert_int_equal(r->n_citations, rows[i].outcome == OUTCOME_COMMITTED ? 1 : 0);
+        assert_true((strstr(fixture_last_audit(), "claim review") != NULL) == (rows[i].outcome == OUTCOME_REVIEW));
+        fixture_release(r);
+    }
+}
+
+static void a_claim_is_no_evidence_for_itself(void **state) {
+    const q42_quin fact = q42_quin_make(7, 8, 9, 0, 0);
+    (void)state;
+    fixture_says.n_claims = 0;
+    request *r = structured("");
+    fixture_volume("open.q42", &fact, 1, false);
+    fixture_says.claims[0] = q42_quin_make(1, 2, 3, 0, 0);
+    fixture_says.n_claims = 1;
+    const uint64_t own[4] = {1, 2, 3, request_fact_id(&fixture_says.claims[0])};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(request_add_citation(r, own[i], NULL), QN_OK);
+    }
+    assert_outcome(r, OUTCOME_BLOCKED, CODE_GROUNDING, 12);
+    fixture_release(r);
+}
+
+/* ---------------------------------------------------------------- signers */
 
 static const char waits[] = "[predicate http://h.example/p]\nsuspend = yes\nsigners = did:example:bo did:example:cy\nthreshold = 2\nexpires = 1h\n";
 
@@ -171,12 +237,9 @@ static void a_statement_whose_predicate_needs_signers_waits(void **state) {
 }
 
 static void a_statement_of_a_scope_that_needs_signers_waits_too(void **state) {
-    const q42_quin quin = q42_quin_make(1, 2, 3, 0, 0);
     (void)state;
-    fixture_volume("open.q42", &quin, 1, false);
     claim(11, q42_hash(SCOPE, strlen(SCOPE)));
     request *r = structured("[scope " SCOPE "]\nvolume = open.q42\nsuspend = yes\nsigners = did:example:bo\nthreshold = 1\n");
-    fixture_scope(r, SCOPE, NULL);
     assert_outcome(r, OUTCOME_SUSPENDED, CODE_SIGNERS, 11);
     fixture_release(r);
 }
@@ -214,7 +277,8 @@ static void a_commit_without_its_key_is_failed(void **state) {
     (void)state;
     claim(11, 0);
     request *r = structured("");
-    snprintf(text, sizeof text, "[policy]\nversion = 7\n[agent]\ndid = did:a\n[commit]\nlog = log\nkey = no.key\n");
+    snprintf(text, sizeof text, "[policy]\nversion = 7\n[agent]\ndid = did:a\n[commit]\nlog = log\nkey = no.key\n"
+             "[scope " SCOPE "]\nvolume = open.q42\n");
     fixture_write("keyed.ini", text);
     char path[CORPUS_PATH_SIZE + 16];
     snprintf(path, sizeof path, "%s/keyed.ini", fixture_folder);
@@ -279,6 +343,8 @@ int main(void) {
         TEST(a_partial_answer_is_never_committed),
         TEST(no_statement_where_one_was_asked_for_is_blocked),
         TEST(a_statement_in_a_graph_that_was_not_granted_is_blocked),
+        TEST(a_statement_is_as_good_as_the_facts_behind_it),
+        TEST(a_claim_is_no_evidence_for_itself),
         TEST(a_statement_whose_predicate_needs_signers_waits),
         TEST(a_statement_of_a_scope_that_needs_signers_waits_too),
         TEST(what_cannot_be_committed_failed_and_says_so),

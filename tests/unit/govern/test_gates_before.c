@@ -159,8 +159,11 @@ static uint32_t gathered_tier;
 
 static qn_status gather_one(void *ctx, request *r, error_context *err) {
     const q42_quin quin = q42_quin_make(1, 2, 3, 0, (uint64_t)gathered_tier << 56);
+    const uint32_t least = r->scopes[0].tier;
+    const ground_fact fact = {.quin = quin, .tier = fact_tier(&quin, false, least)};
     (void)ctx;
-    return request_add_fact(r, &quin, 0, err);
+    QN_TRY(fact_set_add(&r->facts, &fact, err), err, "gathering");
+    return fact_set_seal(&r->facts, err);
 }
 
 static void the_highest_tier_in_the_prompt_decides_where_it_may_go(void **state) {
@@ -178,6 +181,7 @@ static void the_highest_tier_in_the_prompt_decides_where_it_may_go(void **state)
         request *r = fixture_request(text);
         fixture_scope(r, SCOPE, NULL);
         r->world.gather = gather_one;
+        r->n_facts_wanted = 1;
         r->world.where = rows[i].where;
         r->label = rows[i].label;
         gathered_tier = rows[i].fact_tier;

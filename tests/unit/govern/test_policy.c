@@ -57,7 +57,6 @@ static const wrong_row wrong_rows[] = {
     {LEAST "[predicate p]\nsuspend = yes\nsigners = a\n", {"line 8", "at least threshold = 2 signers; there are 1"}},
     {LEAST "[predicate p]\nsigners = a a\n", {"there twice"}},
     {LEAST "[thermal]\nwarm = 85\n", {"bands overlap"}},
-    {LEAST "[grounding]\nweak = 0.7\n", {"above supported"}},
     {"[agent]\ndid = did:a\n[commit]\nlog = l\nunsigned = yes\n", {"[policy] version"}},
     {"[policy]\nversion = 1\n[commit]\nlog = l\nunsigned = yes\n", {"[agent] did"}},
     {"[policy]\nversion = 1\n[agent]\ndid = did:a\n", {"[commit] log"}},
