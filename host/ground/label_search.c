@@ -94,9 +94,10 @@ static fmt_str literal_name(const char *text, uint64_t size) {
 
 static void try_iri(const label_pass *pass, uint64_t id, const char *iri, uint64_t size) {
     const fmt_str name = iri_local_name(iri, size);
-    if (name.size > 0 && name.size <= LABEL_MAX_BYTES && !try_words(pass, id, name, false, true)) {
-        try_words(pass, id, name, false, false);
+    if (name.size == 0 || name.size > LABEL_MAX_BYTES || try_words(pass, id, name, false, false)) {
+        return;
     }
+    try_words(pass, id, name, false, true); /* birthPlace, where the prompt says birth place */
 }
 
 static void try_literal(const label_pass *pass, uint64_t id, fmt_str name) {
