@@ -73,8 +73,7 @@ static bool looks_like_iri(const char *text, uint64_t size) {
     return false;
 }
 
-/* Bytes without a language tag: "Berlin@de" of a bare volume. */
-static uint64_t cut_language(const char *text, uint64_t size) {
+uint64_t label_cut_language(const char *text, uint64_t size) {
     uint64_t at = size;
     while (at > 0 && ((text[at - 1] | 32) >= 'a' ? (text[at - 1] | 32) <= 'z' : text[at - 1] == '-')) {
         at--;
@@ -116,7 +115,7 @@ static void try_term(const label_pass *pass, term_convention terms, uint64_t id,
     } else if (looks_like_iri(text, size)) {
         try_iri(pass, id, text, size);
     } else if (size < 2 || memcmp(text, "_:", 2) != 0) {
-        try_literal(pass, id, (fmt_str){text, cut_language(text, size)});
+        try_literal(pass, id, (fmt_str){text, label_cut_language(text, size)});
     }
 }
 

@@ -176,7 +176,10 @@ static qn_status put_iri(term_namer *namer, uint64_t id, uint32_t place, text_bu
     if (known != NULL) {
         QN_TRY(term_printer_get(&namer->printer, known->label, NTRIPLES_OBJECT, &namer->label, err), err, "reading a label");
         const ntriples_term term = term_cell_term(&namer->label);
-        return put(out, namer->printer.room, ntriples_decode(&term, namer->printer.room), err);
+        const char *name = namer->printer.room;
+        uint64_t size = ntriples_decode(&term, namer->printer.room);
+        size = graph_volume_terms(namer->gv->volume) == TERMS_SURFACE ? size : label_cut_language(name, size);
+        return put(out, name, size, err);
     }
     const fmt_str iri = {namer->cell.text.text + 1, namer->cell.text.size - 2};
     return put_local_name(iri, place == NTRIPLES_PREDICATE, namer->printer.room, out, err);
