@@ -169,7 +169,7 @@ qn_status prompt_encode(const prompt_options *p, const model *m, prompt_input *i
                                  {text, input->text_bytes, p->is_special, false, TOKEN_NONE}};
     const uint32_t first = input->preface.size > 0 ? 0 : 1;
     QN_TRY(tokenizer_encode_parts(m->tok, parts + first, 2 - first, flags, &input->ids, err), err, "encoding the prompt");
-    input->starts_text = input->text_bytes == 0;
+    input->starts_text = input->text_bytes + input->preface.size == 0;
     return QN_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ground/subject_scan.h"
 #include "ground/term_names.h"
 
 static const char heading[] = "Facts. Name the number of each one that you use, like [1].\n";
@@ -32,6 +33,24 @@ static qn_status write_line(term_namer *namer, const ground_fact *fact, uint32_t
     return QN_OK;
 }
 
+/* The labels of all subjects and objects of one volume's facts, at once. */
+static qn_status find_labels(term_namer *namer, uint32_t source, const fact_set *facts, error_context *err) {
+    uint64_t *ids = calloc(facts->n > 0 ? 2 * (size_t)facts->n : 1, sizeof *ids);
+    uint32_t n = 0;
+    if (ids == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory");
+    }
+    for (uint32_t i = 0; i < facts->n; i++) {
+        if (facts->facts[i].source == source) {
+            ids[n++] = facts->facts[i].quin.subject;
+            ids[n++] = facts->facts[i].quin.object;
+        }
+    }
+    const qn_status status = term_namer_find_labels(namer, ids, subject_scan_sort(ids, n), err);
+    free(ids);
+    return status;
+}
+
 static qn_status write_lines(term_namer *namers, uint32_t n_volumes, const fact_set *facts, fact_lines *lines, error_context *err) {
     for (uint32_t i = 0; i < facts->n; i++) {
         const ground_fact *fact = &facts->facts[i];
@@ -52,6 +71,7 @@ qn_status fact_lines_write(const ground_volume *volumes, uint32_t n_volumes, con
     qn_status status = lines.ends != NULL && namers != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory");
     while (status == QN_OK && n_ready < n_volumes) {
         status = term_namer_init(&namers[n_ready], &volumes[n_ready], err);
+        status = status == QN_OK ? find_labels(&namers[n_ready], n_ready, facts, err) : status;
         n_ready++;
     }
     status = status == QN_OK ? write_lines(namers, n_volumes, facts, &lines, err) : status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ground/proof.h"
+#include "ground/subject_scan.h"
 
 enum { MOST_LIKE = 16 }; /* statements of one pattern that are compared with the claim */
 
@@ -20,6 +21,7 @@ typedef struct judgement {
     q42_quin *given; /* [n_given] for rules; null without */
     uint32_t n_given;
     fact_lookup *lookup;
+    subject_scan *scan;
 } judgement;
 
 const char *grounding_verdict_name(grounding_verdict verdict) {
@@ -165,24 +167,38 @@ static qn_status look_for_conflict(judgement *j, uint32_t volume, error_context 
     return look_up(j, volume, &pattern, err);
 }
 
+/* What is said about either end, in one pass. */
+static qn_status look_at_subjects(judgement *j, uint32_t volume, error_context *err) {
+    uint64_t ends[] = {j->claim->subject, j->claim->object};
+    uint32_t n_of[2] = {0}, tier, end;
+    q42_quin fact;
+    qn_status status;
+    const uint32_t most = j->given != NULL ? GROUNDING_MAX_FACTS : MOST_LIKE;
+    subject_scan_begin(j->scan, &j->options->volumes[volume], ends, subject_scan_sort(ends, 2), j->result->n_states);
+    while ((status = subject_scan_next(j->scan, &fact, &tier, &end, err)) == QN_OK) {
+        if (n_of[end]++ < most) {
+            consider(j, &fact, GROUNDING_BY_VOLUME, volume);
+        }
+    }
+    return status == QN_NOT_FOUND ? QN_OK : status;
+}
+
 /* Whatever shares something with the claim, by object first. */
 static qn_status look_for_likeness(judgement *j, uint32_t volume, error_context *err) {
     const grounding_claim *c = j->claim;
-    const q42_pattern patterns[] = {
-        fact_pattern(Q42_BOUND_OBJECT | Q42_BOUND_SUBJECT, c->subject, 0, c->object),
-        fact_pattern(Q42_BOUND_OBJECT | Q42_BOUND_PREDICATE, 0, c->predicate, c->object),
-        fact_pattern(Q42_BOUND_OBJECT, 0, 0, c->object),
-        fact_pattern(Q42_BOUND_OBJECT, 0, 0, c->subject),
-        fact_pattern(Q42_BOUND_SUBJECT, c->subject, 0, 0),
-        fact_pattern(Q42_BOUND_SUBJECT, c->object, 0, 0),
-        fact_pattern(Q42_BOUND_PREDICATE, 0, c->predicate, 0)};
-    const uint32_t n = sizeof patterns / sizeof patterns[0];
-    for (uint32_t i = 0; i < n; i++) {
-        if (i + 1 < n || j->result->n_roles == 0) { /* the predicate alone only adds a first role */
-            QN_TRY(look_up(j, volume, &patterns[i], err), err, "looking up what is like the claim");
-        }
+    const q42_pattern patterns[] = {fact_pattern(Q42_BOUND_OBJECT | Q42_BOUND_SUBJECT, c->subject, 0, c->object),
+                                    fact_pattern(Q42_BOUND_OBJECT | Q42_BOUND_PREDICATE, 0, c->predicate, c->object),
+                                    fact_pattern(Q42_BOUND_OBJECT, 0, 0, c->object),
+                                    fact_pattern(Q42_BOUND_OBJECT, 0, 0, c->subject)};
+    const q42_pattern by_predicate = fact_pattern(Q42_BOUND_PREDICATE, 0, c->predicate, 0);
+    for (uint32_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        QN_TRY(look_up(j, volume, &patterns[i], err), err, "looking up what is like the claim");
     }
-    return QN_OK;
+    if (j->result->n_roles < 2 || j->given != NULL) {
+        QN_TRY(look_at_subjects(j, volume, err), err, "looking up what is said about its ends");
+    }
+    /* the predicate alone only adds a first role */
+    return j->result->n_roles == 0 ? look_up(j, volume, &by_predicate, err) : QN_OK;
 }
 
 typedef qn_status look_fn(judgement *j, uint32_t volume, error_context *err);
@@ -259,16 +275,19 @@ qn_status ground_claim(const grounding_claim *claim, const grounding_options *op
         return QN_OK;
     }
     grounding_result *result = calloc(1, sizeof *result);
-    judgement j = {.claim = claim, .options = options, .result = result, .lookup = malloc(sizeof *j.lookup)};
+    judgement j = {
+        .claim = claim, .options = options, .result = result, .lookup = malloc(sizeof *j.lookup), .scan = malloc(sizeof *j.scan)};
     j.is_functional = has_id(options->functional, options->n_functional, claim->predicate);
     j.given = options->rules_of != NULL ? calloc(GROUNDING_MAX_FACTS, sizeof *j.given) : NULL;
-    const bool has_memory = result != NULL && j.lookup != NULL && (options->rules_of == NULL || j.given != NULL);
+    const bool has_memory =
+        result != NULL && j.lookup != NULL && j.scan != NULL && (options->rules_of == NULL || j.given != NULL);
     const qn_status status = has_memory ? weigh_claim(&j, err) : FAIL(err, QN_NO_HOST_MEM, "out of memory");
     if (status == QN_OK) {
         *out = *result;
     }
     free(result);
     free(j.lookup);
+    free(j.scan);
     free(j.given);
     return status;
 }

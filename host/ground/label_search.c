@@ -73,8 +73,7 @@ static bool looks_like_iri(const char *text, uint64_t size) {
     return false;
 }
 
-/* Bytes without a language tag: "Berlin@de" of a bare volume. */
-static uint64_t cut_language(const char *text, uint64_t size) {
+uint64_t label_cut_language(const char *text, uint64_t size) {
     uint64_t at = size;
     while (at > 0 && ((text[at - 1] | 32) >= 'a' ? (text[at - 1] | 32) <= 'z' : text[at - 1] == '-')) {
         at--;
@@ -94,9 +93,10 @@ static fmt_str literal_name(const char *text, uint64_t size) {
 
 static void try_iri(const label_pass *pass, uint64_t id, const char *iri, uint64_t size) {
     const fmt_str name = iri_local_name(iri, size);
-    if (name.size > 0 && name.size <= LABEL_MAX_BYTES && !try_words(pass, id, name, false, true)) {
-        try_words(pass, id, name, false, false);
+    if (name.size == 0 || name.size > LABEL_MAX_BYTES || try_words(pass, id, name, false, false)) {
+        return;
     }
+    try_words(pass, id, name, false, true); /* birthPlace, where the prompt says birth place */
 }
 
 static void try_literal(const label_pass *pass, uint64_t id, fmt_str name) {
@@ -115,7 +115,7 @@ static void try_term(const label_pass *pass, term_convention terms, uint64_t id,
     } else if (looks_like_iri(text, size)) {
         try_iri(pass, id, text, size);
     } else if (size < 2 || memcmp(text, "_:", 2) != 0) {
-        try_literal(pass, id, (fmt_str){text, cut_language(text, size)});
+        try_literal(pass, id, (fmt_str){text, label_cut_language(text, size)});
     }
 }
 

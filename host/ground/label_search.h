@@ -37,4 +37,7 @@ qn_status label_search(const ground_volume *gv, const prompt_words *words, label
 /* The part of an IRI (without brackets) that people read. Empty when there is none. */
 fmt_str iri_local_name(const char *iri, uint64_t size);
 
+/* Bytes of a literal of a bare volume without its language tag: 6 of "Berlin@de". */
+uint64_t label_cut_language(const char *text, uint64_t size);
+
 #endif

@@ -75,27 +75,22 @@ static bool ends_iri(char byte) {
     return (unsigned char)byte <= ' ' || strchr("<>\"{}|\\^`", byte) != NULL;
 }
 
-/* Bytes of the IRI that begins at `at`, 0 when none does. */
+/* Bytes of the IRI that begins at `at` without brackets, 0 when none does. The punctuation of the sentence behind it is no part of it. */
 static uint64_t measure_iri(const char *at, const char *end) {
     static const char *const schemes[] = {"http://", "https://", "urn:", "did:"};
     const char *stop = at;
-    bool has_scheme = false;
-    for (uint32_t i = 0; i < 4 && !has_scheme; i++) {
+    uint64_t n_scheme = 0;
+    for (uint32_t i = 0; i < 4 && n_scheme == 0; i++) {
         const size_t size = strlen(schemes[i]);
-        has_scheme = (size_t)(end - at) > size && memcmp(at, schemes[i], size) == 0;
+        n_scheme = (size_t)(end - at) > size && memcmp(at, schemes[i], size) == 0 ? size : 0;
     }
-    while (has_scheme && stop < end && !ends_iri(*stop)) {
+    while (n_scheme > 0 && stop < end && !ends_iri(*stop)) {
         stop++;
     }
-    return (uint64_t)(stop - at);
-}
-
-/* Without brackets the punctuation of the sentence is not part of the IRI. */
-static uint64_t trim_iri(const char *at, uint64_t size) {
-    while (size > 0 && strchr(".,;:!?)]'", at[size - 1]) != NULL) {
-        size--;
+    while (stop > at && strchr(".,;:!?)]'", stop[-1]) != NULL) {
+        stop--;
     }
-    return size;
+    return (uint64_t)(stop - at) > n_scheme ? (uint64_t)(stop - at) : 0;
 }
 
 static void add_iri(prompt_words *words, fmt_str iri) {
@@ -146,7 +141,7 @@ void prompt_words_read(prompt_words *words, const char *text, uint64_t size) {
     while (at < end) {
         const uint64_t bracketed = *at == '<' ? measure_bracketed(at, end) : 0;
         const bool may_begin = bracketed == 0 && (at == text || strchr(" \t\r\n(\"'[,;", at[-1]) != NULL);
-        const uint64_t plain = may_begin ? trim_iri(at, measure_iri(at, end)) : 0;
+        const uint64_t plain = may_begin ? measure_iri(at, end) : 0;
         const uint64_t n = bracketed > 0 ? bracketed : plain;
         if (n > 0) {
             add_words(words, begin, at);

@@ -12,7 +12,7 @@
 #include "ground/words_of_text.h"
 
 #define PROMPT_MAX_BYTES 16384u
-#define PROMPT_MAX_WORDS 4096u
+#define PROMPT_MAX_WORDS (PROMPT_MAX_BYTES / 2 + PROMPT_MAX_IRIS) /* no text of that size has more */
 #define PROMPT_MAX_DISTINCT 256u
 #define PROMPT_MAX_IRIS 16u
 #define PROMPT_SLOTS 1024u   /* of the table of distinct words; a power of two */

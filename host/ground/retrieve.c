@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ground/label_search.h"
+#include "ground/subject_scan.h"
 #include "ground/vectors.h"
 
 /* A statement that was found, with what it is ranked by. */
@@ -43,6 +44,7 @@ typedef struct search {
     tensor10d_hit hits[TENSOR10D_MAX_HITS];
     uint32_t n_hits, source;
     fact_lookup *lookup;
+    subject_scan *scan;
     candidate_list *found;
 } search;
 
@@ -189,24 +191,41 @@ static qn_status find_near(search *s, error_context *err) {
     return tensor10d_nearest(from, s->vectors.points, s->vectors.n, limit, s->hits, TENSOR10D_MAX_HITS, &s->n_hits, err);
 }
 
-static qn_status find_by_subjects(search *s, error_context *err) {
+/* By object: exactly the blocks that BIDX names. */
+static qn_status find_by_objects(search *s, error_context *err) {
     for (uint32_t i = 0; i < s->n_subjects; i++) {
-        const q42_pattern as_object = fact_pattern(Q42_BOUND_OBJECT, 0, 0, s->subjects[i]);
-        const q42_pattern as_subject = fact_pattern(Q42_BOUND_SUBJECT, s->subjects[i], 0, 0);
-        QN_TRY(look_up(s, &as_object, take_candidate, NULL, err), err, "looking up an object");
-        QN_TRY(look_up(s, &as_subject, take_candidate, NULL, err), err, "looking up a subject");
+        const q42_pattern pattern = fact_pattern(Q42_BOUND_OBJECT, 0, 0, s->subjects[i]);
+        QN_TRY(look_up(s, &pattern, take_candidate, NULL, err), err, "looking up an object");
     }
     for (uint32_t i = 0; i < s->matches->n; i++) {
-        const q42_pattern with_text = fact_pattern(Q42_BOUND_OBJECT, 0, 0, s->matches->items[i].id);
+        const q42_pattern pattern = fact_pattern(Q42_BOUND_OBJECT, 0, 0, s->matches->items[i].id);
         if (s->matches->items[i].is_literal) {
-            QN_TRY(look_up(s, &with_text, take_candidate, NULL, err), err, "looking up a text");
+            QN_TRY(look_up(s, &pattern, take_candidate, NULL, err), err, "looking up a text");
         }
     }
-    for (uint32_t i = 0; i < s->n_hits; i++) {
-        const q42_pattern near = fact_pattern(Q42_BOUND_SUBJECT, s->vectors.subjects[s->hits[i].index], 0, 0);
-        QN_TRY(look_up(s, &near, take_candidate, NULL, err), err, "looking up what is near");
-    }
     return QN_OK;
+}
+
+/* What is known about the subjects, and about those that are near. */
+static qn_status find_by_subjects(search *s, error_context *err) {
+    uint64_t ids[RETRIEVE_MAX_SUBJECTS + TENSOR10D_MAX_HITS];
+    uint32_t n_of[RETRIEVE_MAX_SUBJECTS + TENSOR10D_MAX_HITS] = {0}, n = s->n_subjects, tier, subject;
+    q42_quin quin;
+    qn_status status;
+    memcpy(ids, s->subjects, n * sizeof *ids);
+    for (uint32_t i = 0; i < s->n_hits; i++) {
+        ids[n++] = s->vectors.subjects[s->hits[i].index];
+    }
+    subject_scan_begin(s->scan, s->gv, ids, subject_scan_sort(ids, n), s->report->n_states);
+    while ((status = subject_scan_next(s->scan, &quin, &tier, &subject, err)) == QN_OK) {
+        if (n_of[subject] == RETRIEVE_MAX_PER_TERM) {
+            s->report->n_cut++;
+        }
+        if (n_of[subject]++ < RETRIEVE_MAX_PER_TERM) {
+            QN_TRY(take_candidate(s, &quin, tier, NULL, err), err, "looking up subjects");
+        }
+    }
+    return status == QN_NOT_FOUND ? QN_OK : status;
 }
 
 static qn_status find_by_predicates(search *s, error_context *err) {
@@ -227,6 +246,7 @@ static qn_status search_volume(search *s, error_context *err) {
     s->report->n_named += s->matches->n;
     QN_TRY(name_subjects(s, err), err, "%s", graph_volume_path(s->gv->volume));
     QN_TRY(find_near(s, err), err, "%s", graph_volume_path(s->gv->volume));
+    QN_TRY(find_by_objects(s, err), err, "%s", graph_volume_path(s->gv->volume));
     QN_TRY(find_by_subjects(s, err), err, "%s", graph_volume_path(s->gv->volume));
     QN_TRY(find_by_predicates(s, err), err, "%s", graph_volume_path(s->gv->volume));
     return graph_volume_check_files(s->gv->volume, err);
@@ -265,7 +285,7 @@ static qn_status take_best(const candidate_list *list, uint32_t n, fact_set *out
 }
 
 static qn_status search_all(search *s, const ground_volume *volumes, uint32_t n_volumes, error_context *err) {
-    if (s->matches == NULL || s->known == NULL || s->lookup == NULL) {
+    if (s->matches == NULL || s->known == NULL || s->lookup == NULL || s->scan == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "out of memory");
     }
     qn_status status = QN_OK;
@@ -286,7 +306,8 @@ qn_status ground_facts(const ground_volume *volumes, uint32_t n_volumes, const r
     fact_set facts = fact_set_empty();
     prompt_words *words = malloc(sizeof *words);
     search s = {.options = options, .words = words, .report = &report, .matches = malloc(sizeof *s.matches),
-                .known = calloc(MOST_KNOWN, sizeof *s.known), .lookup = malloc(sizeof *s.lookup), .found = &found};
+                .known = calloc(MOST_KNOWN, sizeof *s.known), .lookup = malloc(sizeof *s.lookup), .scan = malloc(sizeof *s.scan),
+                .found = &found};
     qn_status status = words != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory");
     if (status == QN_OK && options->n_facts > FACT_SET_MAX) {
         status = FAIL(err, QN_LIMIT, "%u facts were asked for; a prompt may hold %u", options->n_facts, FACT_SET_MAX);
@@ -306,6 +327,7 @@ qn_status ground_facts(const ground_volume *volumes, uint32_t n_volumes, const r
     free(s.matches);
     free(s.known);
     free(s.lookup);
+    free(s.scan);
     free(words);
     if (status < 0) {
         fact_set_free(&facts);

@@ -2,7 +2,7 @@
  *
  *     prompt ─► words ─► terms of the lexicon that it names (label_search)
  *                          literals ─► statements with this object (BIDX) ─► of names: the subject is meant too
- *                          subjects ─► statements with this object (BIDX), with this subject (FIDX, PIDX)
+ *                          subjects ─► statements with this object (BIDX), with one of these subjects (one pass, FIDX and PIDX)
  *                          predicates ─► only while there are too few (FIDX, PIDX)
  *            ─► points near the one that is asked from (tensor10d.h), where there are any
  *            ─► facts that count (ground_volume.h), ranked, the first n

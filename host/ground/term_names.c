@@ -7,8 +7,7 @@
 
 #include "common/utf8.h"
 #include "ground/label_search.h"
-
-enum { MOST_LABELS = 256 }; /* statements of one subject that are looked at for its name */
+#include "ground/subject_scan.h"
 
 /* ------------------------------------------------------------------------------------------------- harmless text */
 
@@ -102,28 +101,50 @@ static uint32_t rate_label(const term_namer *namer, const q42_quin *quin) {
     return rank * 2 + (language.size > 0 && !is_english ? 1 : 0);
 }
 
-/* Leaves the best label in namer->cell; *out_found tells whether there is one. */
-static qn_status find_label(term_namer *namer, uint64_t id, bool *out_found, error_context *err) {
-    const q42_pattern pattern = fact_pattern(Q42_BOUND_SUBJECT, id, 0, 0);
-    uint32_t best = UINT32_MAX, n = 0, tier;
+static qn_status scan_labels(term_namer *namer, const uint64_t *ids, subject_scan *scan, error_context *err) {
     q42_quin quin;
+    uint32_t tier, i;
     qn_status status;
-    uint64_t label = 0;
-    fact_lookup_begin(namer->lookup, namer->gv->volume, &pattern);
-    while (n++ < MOST_LABELS && (status = ground_volume_next(namer->gv, namer->lookup, &quin, &tier, NULL, err)) == QN_OK) {
+    subject_scan_begin(scan, namer->gv, ids, namer->n_labels, NULL);
+    while ((status = subject_scan_next(scan, &quin, &tier, &i, err)) == QN_OK) {
         if (ground_volume_label_rank(namer->gv, quin.predicate) == GROUND_N_LABELS) {
             continue;
         }
         QN_TRY(term_printer_get(&namer->printer, quin.object, NTRIPLES_OBJECT, &namer->label, err), err, "reading a label");
         const uint32_t rate = rate_label(namer, &quin);
-        label = rate < best ? quin.object : label;
-        best = rate < best ? rate : best;
+        if (rate < namer->labels[i].rate) { /* the first of equals stays: the order of a volume is total */
+            namer->labels[i].rate = rate;
+            namer->labels[i].label = quin.object;
+        }
     }
-    *out_found = best < UINT32_MAX;
-    if (n <= MOST_LABELS && status != QN_NOT_FOUND) {
-        return status;
+    return status == QN_NOT_FOUND ? QN_OK : status;
+}
+
+qn_status term_namer_find_labels(term_namer *namer, const uint64_t *ids, uint32_t n, error_context *err) {
+    subject_scan *scan = malloc(sizeof *scan);
+    namer->labels = calloc(n > 0 ? n : 1, sizeof *namer->labels);
+    if (scan == NULL || namer->labels == NULL) {
+        free(scan);
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory");
     }
-    return *out_found ? term_printer_get(&namer->printer, label, NTRIPLES_OBJECT, &namer->cell, err) : QN_OK;
+    for (namer->n_labels = 0; namer->n_labels < n; namer->n_labels++) {
+        namer->labels[namer->n_labels] = (known_label){.id = ids[namer->n_labels], .rate = UINT32_MAX};
+    }
+    const qn_status status = scan_labels(namer, ids, scan, err);
+    free(scan);
+    return status;
+}
+
+static int by_id(const void *a, const void *b) {
+    const known_label *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static const known_label *find_label(const term_namer *namer, uint64_t id) {
+    const known_label wanted = {.id = id};
+    const known_label *found =
+        namer->n_labels > 0 ? bsearch(&wanted, namer->labels, namer->n_labels, sizeof wanted, by_id) : NULL;
+    return found != NULL && found->rate < UINT32_MAX ? found : NULL;
 }
 
 /* The last part of an IRI: a predicate's as words, another's as it is but for underscores. */
@@ -151,29 +172,17 @@ static qn_status put_local_name(fmt_str iri, bool as_words, char *room, text_buf
 }
 
 static qn_status put_iri(term_namer *namer, uint64_t id, uint32_t place, text_buffer *out, error_context *err) {
-    bool has_label = false;
-    if (place != NTRIPLES_PREDICATE) {
-        term_cell iri = namer->cell; /* kept while a label takes its place */
-        namer->cell = (term_cell){.is_filled = false};
-        const qn_status status = find_label(namer, id, &has_label, err);
-        if (status < 0 || has_label) {
-            term_cell_free(&iri);
-        } else {
-            term_cell_free(&namer->cell);
-            namer->cell = iri;
-        }
-        if (status < 0) {
-            return status;
-        }
-    }
-    char *room = namer->printer.room;
-    if (has_label) {
-        const ntriples_term term = term_cell_term(&namer->cell);
-        const uint32_t size = ntriples_decode(&term, room);
-        return put(out, room, size, err);
+    const known_label *known = place != NTRIPLES_PREDICATE ? find_label(namer, id) : NULL;
+    if (known != NULL) {
+        QN_TRY(term_printer_get(&namer->printer, known->label, NTRIPLES_OBJECT, &namer->label, err), err, "reading a label");
+        const ntriples_term term = term_cell_term(&namer->label);
+        const char *name = namer->printer.room;
+        uint64_t size = ntriples_decode(&term, namer->printer.room);
+        size = graph_volume_terms(namer->gv->volume) == TERMS_SURFACE ? size : label_cut_language(name, size);
+        return put(out, name, size, err);
     }
     const fmt_str iri = {namer->cell.text.text + 1, namer->cell.text.size - 2};
-    return put_local_name(iri, place == NTRIPLES_PREDICATE, room, out, err);
+    return put_local_name(iri, place == NTRIPLES_PREDICATE, namer->printer.room, out, err);
 }
 
 /* ------------------------------------------------------------------------------------------------- the namer */
@@ -181,9 +190,7 @@ static qn_status put_iri(term_namer *namer, uint64_t id, uint32_t place, text_bu
 qn_status term_namer_init(term_namer *namer, const ground_volume *gv, error_context *err) {
     memset(namer, 0, sizeof *namer);
     namer->gv = gv;
-    QN_TRY(term_printer_init(&namer->printer, gv->volume, err), err, "preparing names");
-    namer->lookup = malloc(sizeof *namer->lookup);
-    return namer->lookup != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory");
+    return term_printer_init(&namer->printer, gv->volume, err);
 }
 
 void term_namer_deinit(term_namer *namer) {
@@ -191,8 +198,9 @@ void term_namer_deinit(term_namer *namer) {
     term_cell_free(&namer->label);
     term_printer_deinit(&namer->printer);
     text_buffer_free(&namer->texts);
-    free(namer->lookup);
-    namer->lookup = NULL;
+    free(namer->labels);
+    namer->labels = NULL;
+    namer->n_labels = 0;
 }
 
 static qn_status make_name(term_namer *namer, uint64_t id, uint32_t place, text_buffer *out, error_context *err) {

@@ -13,7 +13,7 @@
  * A name is at most TERM_NAME_MAX bytes; a longer one is cut there and ends with U+2026.
  *
  * Threading: one thread at a time per namer.
- * Memory:    owned by the namer; TERM_NAMES_KEPT names are kept.
+ * Memory:    owned by the namer; TERM_NAMES_KEPT names are kept, and 24 bytes for each id with a label.
  */
 #ifndef HOST_GROUND_TERM_NAMES_H
 #define HOST_GROUND_TERM_NAMES_H
@@ -30,11 +30,18 @@ typedef struct kept_name {
     size_t at, size; /* in term_namer.texts */
 } kept_name;
 
+/* The best label of an id that was found. */
+typedef struct known_label {
+    uint64_t id, label;  /* the literal's id, as an object */
+    uint32_t rate;       /* 0 is best; UINT32_MAX: none */
+} known_label;
+
 typedef struct term_namer {
     const ground_volume *gv;
     term_printer printer;
     term_cell cell, label;
-    fact_lookup *lookup;
+    known_label *labels; /* [n_labels] ascending by id */
+    uint32_t n_labels;
     text_buffer texts;
     kept_name kept[TERM_NAMES_KEPT];
     uint32_t n_kept;
@@ -43,6 +50,10 @@ typedef struct term_namer {
 /* term_namer_deinit is right afterwards in any case. */
 qn_status term_namer_init(term_namer *namer, const ground_volume *gv, error_context *err);
 void term_namer_deinit(term_namer *namer);
+
+/* Looks up the labels of ids (ascending, each once), in one pass over what the index of subjects names; without it no IRI has a label. Once
+ * per namer. */
+qn_status term_namer_find_labels(term_namer *namer, const uint64_t *ids, uint32_t n, error_context *err);
 
 /* Appends the name of `id` in `place` (NTRIPLES_SUBJECT, _PREDICATE, _OBJECT). */
 qn_status term_namer_append(term_namer *namer, uint64_t id, uint32_t place, text_buffer *out, error_context *err);

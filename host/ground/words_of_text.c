@@ -77,6 +77,10 @@ void word_reader_init(word_reader *reader, const char *text, uint64_t size) {
 
 /* The character at r->at, and its length; 0 at the end or for bytes that are none. */
 static unsigned peek(const word_reader *r, const uint8_t *at, uint32_t *out_code) {
+    if (at < r->end && *at < 0x80) { /* most of them, and most of the time of a search */
+        *out_code = *at;
+        return 1;
+    }
     return at < r->end ? utf8_decode(at, (uint64_t)(r->end - at), out_code) : 0;
 }
 
@@ -100,8 +104,8 @@ static bool skip_to_word(word_reader *r) {
 }
 
 static void append(text_word *word, uint32_t code) {
-    uint8_t bytes[4];
-    const unsigned n = utf8_encode(code, bytes);
+    uint8_t bytes[4] = {(uint8_t)code};
+    const unsigned n = code < 0x80 ? 1 : utf8_encode(code, bytes);
     if (word->size + n <= WORD_ROOM) {
         memcpy(word->text + word->size, bytes, n);
         word->size += n;
