@@ -2,8 +2,8 @@
 
     abi       nothing but itself
     formats   itself
-    host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- engine <- cli, serve; convert, graph and keys stand
-              on base and formats, ground on graph, wal on graph and keys, convert also uses what model and text know
+    host      abi, formats, and inside: base <- backends, text <- model <- decode <- engine <- cli, serve; convert, graph and keys stand
+              on base and formats, ground, rules and wal on graph, govern on these, convert also uses what model and text know
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
@@ -27,10 +27,11 @@ HOST = {
     "ground": {"base", "graph"},
     "keys": {"base"},
     "wal": {"base", "graph", "keys"},
+    "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
-    "govern": {"base", "graph", "ground", "keys", "wal"},
+    "govern": {"base", "graph", "ground", "keys", "rules", "wal"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "engine", "keys", "wal"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "engine", "keys", "wal"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}
