@@ -1,6 +1,7 @@
 /* gate_grounding.c — does a statement stand on facts of the granted scopes? Text as such is never called grounded. */
 #include <stdlib.h>
 
+#include "govern/derivation.h"
 #include "govern/gate.h"
 
 /* Ids of predicates that the policy calls functional, as names and as terms of surface volumes. */
@@ -41,15 +42,28 @@ static void judge(const request *r, uint32_t index, const grounding_result *foun
     }
 }
 
-static qn_status weigh(request *r, const grounding_options *options, grounding_result *found, gate_result *out, error_context *err) {
+/* A statement that follows from facts by rules stands as well as one that is a fact: its proof is counted. */
+static qn_status prove(derivation *rules, request_claim *one, grounding_result *found, error_context *err) {
+    if (rules != NULL && found->verdict != GROUNDING_SUPPORTED && found->verdict != GROUNDING_CONTRADICTED) {
+        QN_TRY(derivation_find(rules, one, &one->n_steps, err), err, "looking for a proof");
+        if (one->n_steps > 0) {
+            found->verdict = GROUNDING_SUPPORTED;
+            found->score = 1.0f;
+        }
+    }
+    return QN_OK;
+}
+
+static qn_status weigh(request *r, const grounding_options *options, derivation *rules, grounding_result *found, gate_result *out,
+                       error_context *err) {
     for (uint32_t i = 0; i < r->n_claims; i++) {
         request_claim *one = &r->claims[i];
         const grounding_claim claim = {.subject = one->quin.subject, .predicate = one->quin.predicate, .object = one->quin.object};
         QN_TRY(ground_claim(&claim, options, found, err), err, "grounding statement %u", i + 1);
+        QN_TRY(prove(rules, one, found, err), err, "grounding statement %u", i + 1);
         one->grounding = grounding_verdict_name(found->verdict);
         one->score = (double)found->score;
-        one->n_steps = found->n_steps;
-        if (found->verdict == GROUNDING_SUPPORTED) {
+        if (found->verdict == GROUNDING_SUPPORTED && one->n_steps == 0) { /* what is derived is no fact to cite */
             QN_TRY(request_add_citation(r, request_fact_id(&found->evidence), err), err, "citing");
         }
         judge(r, i, found, out);
@@ -66,7 +80,10 @@ static qn_status ground(request *r, gate_result *out, error_context *err) {
     const grounding_options options = {.volumes = r->volumes, .n_volumes = r->volumes != NULL ? r->n_scopes : 0, .facts = &r->facts,
                                        .citations = r->citations, .n_citations = r->n_citations, .functional = functional,
                                        .n_functional = n_functional};
-    status = status < 0 ? status : weigh(r, &options, found, out, err);
+    derivation *rules = NULL;
+    status = status < 0 ? status : derivation_open(r, &rules, err);
+    status = status < 0 ? status : weigh(r, &options, rules, found, out, err);
+    derivation_close(rules);
     free(functional);
     free(found);
     return status;
