@@ -54,6 +54,15 @@ void gate_say_error(gate_result *out, gate_code code, const error_context *err) 
     gate_say(out, VERDICT_FAIL, code, "%s", error_text(err));
 }
 
+bool gate_wants_review(const request *r) {
+    for (uint32_t i = 0; i < r->n_results; i++) {
+        if (r->results[i].verdict == VERDICT_REVIEW) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---------------------------------------------------------------- the walk */
 
 static gate_verdict ask(request *r, const gate_row *row) {

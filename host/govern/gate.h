@@ -33,6 +33,9 @@ void gate_say(gate_result *out, gate_verdict verdict, gate_code code, const char
 /* FAIL with the words of an error. */
 void gate_say_error(gate_result *out, gate_code code, const error_context *err);
 
+/* Whether a gate so far wants somebody to look. */
+bool gate_wants_review(const request *r);
+
 /* Asks all gates in order and settles the outcome. The answer may be shown only after this, and only when governed_may_show says so. */
 void gates_run(request *r);
 /* False for what was blocked or failed. */

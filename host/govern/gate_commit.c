@@ -14,11 +14,20 @@ static fmt_str str(const char *text) {
 
 /* ---------------------------------------------------------------- the unit */
 
+/* The text whose hash is the word: that of the term, or of a bare volume what stands inside < > or " ". A number has none. */
+static fmt_str find_hashed(const char *text, uint64_t word) {
+    const fmt_str whole = str(text), inner = whole.size > 2 ? (fmt_str){text + 1, whole.size - 2} : whole;
+    const bool is_whole = q42_hash(whole.data, whole.size) == word, is_inner = q42_hash(inner.data, inner.size) == word;
+    return is_whole ? whole : is_inner ? inner : (fmt_str){NULL, 0};
+}
+
 static qn_status add_claim(request *r, const request_claim *claim, error_context *err) {
     const char *principal = r->principal != NULL ? r->principal : IDENTITY_NOBODY;
+    const uint64_t words[4] = {claim->quin.subject, claim->quin.predicate, claim->quin.object, claim->quin.context};
     for (size_t i = 0; i < 4; i++) {
-        if (claim->texts[i] != NULL) {
-            QN_TRY(wal_add_term(r->log, str(claim->texts[i]), err), err, "adding a statement");
+        const fmt_str hashed = claim->texts[i] != NULL ? find_hashed(claim->texts[i], words[i]) : (fmt_str){NULL, 0};
+        if (hashed.size > 0) {
+            QN_TRY(wal_add_term(r->log, hashed, err), err, "adding a statement");
         }
     }
     QN_TRY(wal_add_quin(r->log, &claim->quin, err), err, "adding a statement");
@@ -68,15 +77,6 @@ static qn_status suspend(request *r, const wal_proposal *proposal, gate_result *
 
 /* ---------------------------------------------------------------- whether */
 
-static bool wants_review(const request *r) {
-    for (uint32_t i = 0; i < r->n_results; i++) {
-        if (r->results[i].verdict == VERDICT_REVIEW) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A statement lies in the default graph or in one that was granted. */
 static bool is_granted(const request *r, uint64_t context) {
     bool is_found = context == Q42_DEFAULT_GRAPH;
@@ -111,7 +111,7 @@ void gate_commit(request *r, gate_result *out) {
         tell_dry(r, out);
     } else if (r->n_claims == 0) {
         gate_say(out, VERDICT_SKIPPED, CODE_NONE, "there is no statement to commit");
-    } else if (wants_review(r)) {
+    } else if (gate_wants_review(r)) {
         gate_say(out, VERDICT_SKIPPED, CODE_NONE, "somebody has to look first: %u statements are in the log's list", r->n_claims);
     } else if (!refuse_contexts(r, out)) {
         qn_status status = agreement_find(r, &suspends, &proposal, &err);

@@ -72,7 +72,7 @@ void gate_output(request *r, gate_result *out) {
         gate_say_error(out, CODE_PROVENANCE, &err);
     } else if (is_structured && r->answer.is_partial) {
         gate_say(out, VERDICT_BLOCK, CODE_PARTIAL, "ended by %s before the statement was whole", r->answer.stop_reason);
-    } else if (is_structured && r->n_claims == 0) {
+    } else if (is_structured && r->n_claims == 0 && !gate_wants_review(r)) {
         gate_say(out, VERDICT_BLOCK, CODE_SIEVE, "statements were asked for, and the answer makes none");
     } else if (!is_structured && r->n_citations == 0) {
         gate_say(out, VERDICT_NOTE, CODE_UNGROUNDED, "UNGROUNDED: this text cites no fact%s; it is never committed",

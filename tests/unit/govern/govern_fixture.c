@@ -2,6 +2,7 @@
 #include "govern_fixture.h"
 
 #include "base/team.h"
+#include "graph/ingest.h"
 #include "graph/volume_writer.h"
 #include "wal/wal_state.h"
 
@@ -60,6 +61,24 @@ const char *fixture_volume(const char *name, const q42_quin *quins, uint32_t n, 
     volume_writer_destroy(writer);
     team_destroy(workers);
     return path_of(name);
+}
+
+void fixture_graph(const char *name, const char *text) {
+    char input[sizeof path_room], output[sizeof path_room];
+    team *workers = NULL;
+    ingest_report report;
+    error_context err = {0};
+    fixture_write("graph.nq", text);
+    snprintf(input, sizeof input, "%s", path_of("graph.nq"));
+    snprintf(output, sizeof output, "%s", path_of(name));
+    const char *const inputs[] = {input};
+    const ingest_options options = {.inputs = inputs, .n_inputs = 1, .terms = TERMS_SURFACE,
+                                    .volume = {.memory = 64u << 20, .is_forced = true, .is_marked = true, .timestamp_ms = 1}};
+    assert_int_equal(team_create(1, &workers, NULL), QN_OK);
+    if (ingest_run(output, &options, workers, &report, &err) < 0) {
+        fail_msg("%s", error_text(&err));
+    }
+    team_destroy(workers);
 }
 
 /* ---------------------------------------------------------------- the world */

@@ -44,6 +44,9 @@ void fixture_write(const char *name, const char *text);
 /* Writes a volume of these quins; returns its path (static, until the next call). */
 const char *fixture_volume(const char *name, const q42_quin *quins, uint32_t n, bool is_sanctuary);
 
+/* Writes a volume of these N-Quads. */
+void fixture_graph(const char *name, const char *text);
+
 /* A request under FOLDER/policy.ini, which gets `more` behind the least that a policy needs. Intent llm:ReadGraph. */
 request *fixture_request(const char *more);
 void fixture_release(request *r);
