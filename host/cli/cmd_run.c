@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/text_buffer.h"
+#include "cli/constrain_options.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
 #include "decode/generate.h"
@@ -17,24 +18,27 @@ static struct {
     prompt_options prompt;
     uint32_t budget, logprobs;
     double deadline;
-    bool has_deadline;
+    bool has_deadline, has_budget;
+    constrain_options constrain;
     engine_options engine;
     sampling_options sampling;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 3 + CONSTRAIN_OPTION_ROWS + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
     row += PROMPT_OPTION_ROWS;
     *row++ = (option){OPTION_UINT, "max-tokens", 'n', "N", "tokens to generate (default 256); 0 = only read the prompt",
-                      &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, NULL};
+                      &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, &settings.has_budget};
     *row++ = (option){OPTION_FLOAT, "deadline", 0, "S",
                       "stop after S seconds; 0 = never (default 30 unless output is a terminal)", &settings.deadline, 0,
                       1e9, NULL, &settings.has_deadline};
     *row++ = (option){OPTION_UINT, "logprobs", 0, "K", "with --json: the K most likely tokens at each step",
                       &settings.logprobs, 0, GENERATE_MAX_LOGPROBS, NULL, NULL};
+    constrain_options_init(&settings.constrain, row);
+    row += CONSTRAIN_OPTION_ROWS;
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
@@ -49,6 +53,7 @@ typedef struct transcript {
     const tokenizer *tok;
     json_t *tokens, *logprobs;
     text_buffer text;
+    run_constraint constraint;
     bool is_closed; /* standard output does not take any more */
 } transcript;
 
@@ -104,6 +109,7 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
+    run_constraint_add_json(&t->constraint, object);
     return command_print_json(c, object);
 }
 
@@ -134,7 +140,7 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
         return EXIT_IO;
     }
     report_stop(r, !settings.has_deadline);
-    return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : EXIT_DONE;
+    return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : run_constraint_report(&t->constraint, r, c->json);
 }
 
 static double choose_deadline(void) {
@@ -163,12 +169,15 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result;
-    const qn_status status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result,
-                                          &c->err);
+    qn_status status = run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
+    if (status == QN_OK) {
+        status = run_constraint_generate(&t.constraint, e->s, &chooser, &input->ids, &options, &result, &c->err);
+    }
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
     text_buffer_free(&t.text);
+    run_constraint_close(&t.constraint);
     sampler_destroy(&chooser);
     return exit_status;
 }
@@ -182,7 +191,7 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0) {
+    if (prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }
