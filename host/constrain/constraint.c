@@ -242,6 +242,12 @@ static qn_status find_mask(constraint *c, const uint64_t **out_mask, error_conte
 }
 
 static uint32_t apply_word(uint64_t word, float *logits, uint32_t n) {
+    if (word == 0) {
+        for (uint32_t i = 0; i < n; i++) {
+            logits[i] = -INFINITY;
+        }
+        return 0;
+    }
     if (word == UINT64_MAX) {
         return n;
     }

@@ -49,13 +49,8 @@ static qn_status fill_slots(sieve *s, const sieve_spec *spec, const tokenizer *t
 }
 
 static qn_status allocate(sieve *s, error_context *err) {
-    uint32_t widest = SIEVE_MAX_STOPS;
-    for (sieve_slot slot = 0; slot < SIEVE_SLOTS; slot++) {
-        widest = s->tries[slot].widest > widest ? s->tries[slot].widest : widest;
-    }
-    s->inner = malloc((size_t)widest * sizeof *s->inner);
-    s->outer = malloc((size_t)widest * sizeof *s->outer);
-    return s->inner != NULL && s->outer != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory for a sieve");
+    s->row = malloc((size_t)s->n_tokens * sizeof *s->row);
+    return s->row != NULL ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory for a sieve");
 }
 
 static bool is_stop(const sieve *s, uint32_t id) {
@@ -116,19 +111,15 @@ void sieve_destroy(sieve *s) {
     graph_volume_close(s->volume);
     free(s->volume_path);
     free(s->graph);
-    free(s->inner);
-    free(s->outer);
+    free(s->row);
     free(s);
 }
 
 void sieve_reset(sieve *s) {
-    s->slot = SIEVE_SUBJECT;
-    s->node = 0;
+    s->readings[0] = (sieve_reading){.margins = {INFINITY, INFINITY, INFINITY}};
+    s->n_readings = 1;
     s->log_probability = 0;
     s->has_row = false;
-    for (sieve_slot slot = 0; slot < SIEVE_SLOTS; slot++) {
-        s->margins[slot] = INFINITY;
-    }
 }
 
 /* ----------------------------------------------------------------------------------------------------------------- masks */
@@ -145,121 +136,147 @@ double sieve_log_sum(const float *row, uint32_t n) {
     return (double)most + log(sum);
 }
 
-static uint32_t list_children(const term_trie *trie, uint32_t node, const float *logits, uint32_t n_tokens, sieve_choice *out) {
+/* Puts a token's logit back; true when it was not there yet. */
+static bool put_back(sieve *s, float *logits, uint32_t n_tokens, uint32_t token) {
+    if (token >= n_tokens || logits[token] > -INFINITY || s->row[token] == -INFINITY) {
+        return false;
+    }
+    logits[token] = s->row[token];
+    return true;
+}
+
+static uint32_t put_children(sieve *s, const term_trie *trie, uint32_t node, float *logits, uint32_t n_tokens) {
     uint32_t n = 0;
     for (uint32_t child = node + 1; child < trie->nodes[node].end; child = trie->nodes[child].end) {
         const uint32_t token = trie->nodes[child].token;
-        if (token < n_tokens) {
-            out[n++] = (sieve_choice){token, logits[token]};
+        if (!put_back(s, logits, n_tokens, token)) {
+            continue;
+        }
+        n++;
+        if (logits[token] > s->best) {
+            s->second = s->best;
+            s->best = logits[token];
+            s->best_token = token;
+        } else if (logits[token] > s->second) {
+            s->second = logits[token];
         }
     }
     return n;
 }
 
-/* What may follow a candidate that is complete where the text stands. */
-static uint32_t list_outer(const sieve *s, const float *logits, uint32_t n_tokens, sieve_choice *out) {
-    uint32_t n = 0;
-    if (!sieve_is_open_end(&s->tries[s->slot], s->node)) {
-        return 0;
+/* The reading's text may end here. */
+static bool may_end(const sieve *s, const sieve_reading *r) {
+    return r->slot == SIEVE_SLOTS || (r->slot == SIEVE_OBJECT && sieve_is_open_end(&s->tries[SIEVE_OBJECT], r->node));
+}
+
+static uint32_t put_reading(sieve *s, const sieve_reading *r, float *logits, uint32_t n_tokens) {
+    uint32_t n = r->slot < SIEVE_SLOTS ? put_children(s, &s->tries[r->slot], r->node, logits, n_tokens) : 0;
+    if (r->slot + 1 < SIEVE_SLOTS && sieve_is_open_end(&s->tries[r->slot], r->node)) {
+        n += put_children(s, &s->tries[r->slot + 1], 0, logits, n_tokens);
     }
-    if (s->slot + 1 < SIEVE_SLOTS) {
-        return list_children(&s->tries[s->slot + 1], 0, logits, n_tokens, out);
-    }
-    for (uint32_t i = 0; i < s->n_stops; i++) {
-        if (s->stops[i] < n_tokens) {
-            out[n++] = (sieve_choice){s->stops[i], logits[s->stops[i]]};
-        }
+    for (uint32_t i = 0; may_end(s, r) && i < s->n_stops; i++) {
+        n += put_back(s, logits, n_tokens, s->stops[i]);
+        s->best_stop = s->row[s->stops[i]] > s->best_stop ? s->row[s->stops[i]] : s->best_stop;
     }
     return n;
 }
 
 static qn_status mask_logits(void *ctx, float *logits, uint32_t n_tokens, uint32_t *out_n_left, error_context *err) {
     sieve *s = ctx;
+    (void)err;
+    n_tokens = n_tokens < s->n_tokens ? n_tokens : s->n_tokens;
     *out_n_left = 0;
-    if (s->slot == SIEVE_SLOTS) {
-        return FAIL(err, QN_INTERNAL, "a sieve that is complete was asked for more");
-    }
+    memcpy(s->row, logits, (size_t)n_tokens * sizeof *logits);
     s->log_sum = sieve_log_sum(logits, n_tokens);
-    s->n_inner = list_children(&s->tries[s->slot], s->node, logits, n_tokens, s->inner);
-    s->n_outer = list_outer(s, logits, n_tokens, s->outer);
+    s->best = s->second = s->best_stop = -INFINITY;
+    s->best_token = TOKEN_NONE;
     s->has_row = true;
     for (uint32_t i = 0; i < n_tokens; i++) {
         logits[i] = -INFINITY;
     }
-    for (uint32_t i = 0; i < s->n_inner + s->n_outer; i++) {
-        const sieve_choice *one = i < s->n_inner ? &s->inner[i] : &s->outer[i - s->n_inner];
-        *out_n_left += logits[one->token] == -INFINITY && one->logit > -INFINITY;
-        logits[one->token] = one->logit;
+    for (uint32_t i = 0; i < s->n_readings; i++) {
+        *out_n_left += put_reading(s, &s->readings[i], logits, n_tokens);
     }
     return QN_OK;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- choices */
 
-static double find_best(const sieve_choice *choices, uint32_t n, uint32_t but) {
-    double best = -INFINITY;
-    for (uint32_t i = 0; i < n; i++) {
-        best = choices[i].token != but && (double)choices[i].logit > best ? (double)choices[i].logit : best;
-    }
-    return best;
+static void narrow(sieve_reading *r, uint32_t slot, double margin) {
+    r->margins[slot] = margin < r->margins[slot] ? margin : r->margins[slot];
 }
 
-static void narrow(sieve *s, uint32_t slot, double chosen, double other) {
-    const double margin = other == -INFINITY ? INFINITY : chosen - other;
-    s->margins[slot] = margin < s->margins[slot] ? margin : s->margins[slot];
+/* By how much the token is better than the best other one. */
+static double find_margin(const sieve *s, uint32_t token) {
+    const float other = token == s->best_token ? s->second : s->best;
+    const float most = other > s->best_stop ? other : s->best_stop;
+    return !s->has_row || most == -INFINITY ? INFINITY : (double)s->row[token] - (double)most;
 }
 
-static double find_logit(const sieve_choice *choices, uint32_t n, uint32_t token) {
-    for (uint32_t i = 0; i < n; i++) {
-        if (choices[i].token == token) {
-            return (double)choices[i].logit;
-        }
-    }
-    return -INFINITY;
+static void leave_slot(const sieve *s, sieve_reading *r) {
+    r->chosen[r->slot] = s->tries[r->slot].nodes[r->node].candidate;
+    r->slot++;
+    r->node = 0;
 }
 
-/* Going on in the slot, against everything else; or leaving it, against going on, and in the next slot against its other candidates. */
-static void count_choice(sieve *s, uint32_t token, bool is_leaving) {
-    if (!s->has_row) {
-        return;
+/* Adds the reading that stands at `node` of its slot now. */
+static qn_status add_reading(sieve *s, sieve_reading r, uint32_t node, double margin, uint32_t *n, error_context *err) {
+    const term_trie *trie = &s->tries[r.slot];
+    if (*n == SIEVE_MAX_READINGS) {
+        return FAIL(err, QN_LIMIT, "the text can be divided into terms in more than %u ways; give labels that differ from their begin on",
+                    SIEVE_MAX_READINGS);
     }
-    const double chosen = is_leaving ? find_logit(s->outer, s->n_outer, token) : find_logit(s->inner, s->n_inner, token);
-    const double inner = find_best(s->inner, s->n_inner, token), outer = find_best(s->outer, s->n_outer, token);
-    narrow(s, s->slot, chosen, is_leaving || inner > outer ? inner : outer);
-    if (is_leaving) {
-        narrow(s, s->slot + 1, chosen, outer);
+    narrow(&r, r.slot, margin);
+    r.node = node;
+    if (trie->nodes[node].candidate != NO_CANDIDATE && !term_trie_has_children(trie, node)) {
+        leave_slot(s, &r);
     }
-    s->log_probability += chosen - s->log_sum;
-    s->has_row = false;
+    s->next[(*n)++] = r;
+    return QN_OK;
 }
 
-static void leave_slot(sieve *s) {
-    s->chosen[s->slot] = s->tries[s->slot].nodes[s->node].candidate;
-    s->slot++;
-    s->node = 0;
+/* What becomes of one reading: it goes on in its slot, and it begins the next one. */
+static qn_status advance(sieve *s, const sieve_reading *r, uint32_t token, double margin, uint32_t *n, error_context *err) {
+    const uint32_t on = r->slot < SIEVE_SLOTS ? term_trie_find(&s->tries[r->slot], r->node, token) : 0;
+    qn_status status = on != 0 ? add_reading(s, *r, on, margin, n, err) : QN_OK;
+    if (status < 0 || r->slot + 1 >= SIEVE_SLOTS || !sieve_is_open_end(&s->tries[r->slot], r->node)) {
+        return status;
+    }
+    const uint32_t begun = term_trie_find(&s->tries[r->slot + 1], 0, token);
+    if (begun == 0) {
+        return QN_OK;
+    }
+    sieve_reading left = *r;
+    narrow(&left, left.slot, margin);
+    leave_slot(s, &left);
+    return add_reading(s, left, begun, margin, n, err);
+}
+
+/* Nothing can follow, or nobody could say that the text ends here. */
+static bool is_over(const sieve *s) {
+    bool has_end = false, has_more = false;
+    for (uint32_t i = 0; i < s->n_readings; i++) {
+        has_end |= s->readings[i].slot == SIEVE_SLOTS;
+        has_more |= s->readings[i].slot != SIEVE_SLOTS;
+    }
+    return has_end && (!has_more || s->n_stops == 0);
 }
 
 static qn_status accept_token(void *ctx, uint32_t id, bool *out_is_complete, error_context *err) {
     sieve *s = ctx;
-    *out_is_complete = false;
-    uint32_t next = s->slot < SIEVE_SLOTS ? term_trie_find(&s->tries[s->slot], s->node, id) : 0;
-    const bool is_leaving = next == 0 && s->slot + 1 < SIEVE_SLOTS && sieve_is_open_end(&s->tries[s->slot], s->node);
-    if (is_leaving) {
-        next = term_trie_find(&s->tries[s->slot + 1], 0, id);
+    uint32_t n = 0;
+    const double margin = id < s->n_tokens ? find_margin(s, id) : INFINITY;
+    for (uint32_t i = 0; i < s->n_readings; i++) {
+        QN_TRY(advance(s, &s->readings[i], id, margin, &n, err), err, "taking token %u", id);
     }
-    if (next == 0) {
+    if (n == 0) {
         return FAIL(err, QN_BAD_INPUT, "token %u may not come here: no candidate of the sieve goes on with it", id);
     }
-    count_choice(s, id, is_leaving);
-    if (is_leaving) {
-        leave_slot(s);
-    }
-    s->node = next;
-    const term_trie *trie = &s->tries[s->slot];
-    if (trie->nodes[next].candidate != NO_CANDIDATE && !term_trie_has_children(trie, next)) {
-        leave_slot(s);
-    }
-    *out_is_complete = s->slot == SIEVE_SLOTS;
+    memcpy(s->readings, s->next, n * sizeof *s->next);
+    s->n_readings = n;
+    s->log_probability += s->has_row ? (double)s->row[id] - s->log_sum : 0;
+    s->has_row = false;
+    *out_is_complete = is_over(s);
     return QN_OK;
 }
 
@@ -284,32 +301,38 @@ uint32_t sieve_beam(const sieve *s) {
     return s->beam;
 }
 
-/* In the last slot, at a candidate that others begin with, a stop token ends the text; it is no token that accept is told of. */
-static bool is_at_open_end(const sieve *s) {
-    return s->slot == SIEVE_OBJECT && sieve_is_open_end(&s->tries[SIEVE_OBJECT], s->node);
+/* The first reading, the one with the longest match, whose text may end here. */
+static const sieve_reading *find_end(const sieve *s) {
+    for (uint32_t i = 0; i < s->n_readings; i++) {
+        if (may_end(s, &s->readings[i])) {
+            return &s->readings[i];
+        }
+    }
+    return NULL;
 }
 
 bool sieve_is_complete(const sieve *s) {
-    return s->slot == SIEVE_SLOTS || is_at_open_end(s);
+    return find_end(s) != NULL;
 }
 
 qn_status sieve_get_result(const sieve *s, sieve_result *out, error_context *err) {
     uint64_t ids[SIEVE_SLOTS];
-    if (!sieve_is_complete(s)) {
-        return FAIL(err, QN_NOT_FOUND, "the sieve is not complete: it stopped within the %s", sieve_slot_name(s->slot));
+    const sieve_reading *r = find_end(s);
+    if (r == NULL) {
+        return FAIL(err, QN_NOT_FOUND, "the sieve is not complete: it stopped within the %s", sieve_slot_name(s->readings[0].slot));
     }
     *out = (sieve_result){.graph = s->graph, .log_probability = s->log_probability};
     for (sieve_slot slot = 0; slot < SIEVE_SLOTS; slot++) {
-        const uint32_t chosen = slot < s->slot ? s->chosen[slot] : s->tries[slot].nodes[s->node].candidate;
+        const uint32_t chosen = slot < r->slot ? r->chosen[slot] : s->tries[slot].nodes[r->node].candidate;
         const sieve_candidate *one = &s->candidates[slot].items[chosen];
         ids[slot] = one->id;
         out->terms[slot] = one->term;
         out->labels[slot] = one->label;
-        out->margins[slot] = s->margins[slot];
+        out->margins[slot] = r->margins[slot];
     }
-    if (s->slot == SIEVE_OBJECT && s->has_row) { /* stopped rather than gone on */
-        const double stop = find_best(s->outer, s->n_outer, TOKEN_NONE), on = find_best(s->inner, s->n_inner, TOKEN_NONE);
-        out->margins[SIEVE_OBJECT] = stop - on < out->margins[SIEVE_OBJECT] ? stop - on : out->margins[SIEVE_OBJECT];
+    if (s->has_row && s->best > -INFINITY) { /* a stop token ended it, where it could have gone on */
+        const double margin = (double)s->best_stop - (double)s->best;
+        out->margins[SIEVE_OBJECT] = margin < out->margins[SIEVE_OBJECT] ? margin : out->margins[SIEVE_OBJECT];
     }
     for (sieve_slot slot = 0; slot < SIEVE_SLOTS; slot++) {
         out->needs_review |= out->margins[slot] < s->review_below;

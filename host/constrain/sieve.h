@@ -4,12 +4,15 @@
  *     a tree of the tokens of all candidates in each slot; what may come are the children of where the text stands
  *
  * A slot ends where a candidate is complete and none goes on. Where one is complete and others go on, either its longer fellows go on or
- * the next slot begins; a token that does both goes on (longest match). Behind the last slot a stop token says so instead.
- * The separator is part of the next slot's texts, so that tokens which take it along ("·knows") are what the tokenizer would make.
+ * the next slot begins; a token that does both leaves both open until the text decides, and if it never does the longer term counts
+ * (longest match). Behind the last slot a stop token says that the text ends where it could go on.
+ * The separator is part of the next slot's texts, so that tokens which take it along (" knows") are what the tokenizer would make.
  *
- *     log-probability   sum over the tokens of the three terms, each under the model's whole vocabulary
- *     margin of a slot  by the hook: the smallest difference, over the slot's choices, between the token that was taken and the best
- *                       other one that was allowed; negative when sampling took a lesser one.
+ *     log-probability   sum over the tokens of the three terms, each under the model's whole vocabulary; the beam adds, behind a
+ *                       candidate that others begin with, that of leaving it
+ *     margin of a slot  by the hook: the smallest difference of log-probability, over the slot's tokens, between the token that was taken
+ *                       and the best other one that was allowed; a token that leaves a slot where it could have gone on counts for both
+ *                       slots. Negative when sampling took a lesser one.
  *                       by the beam: between the best and the second-best complete candidate that was found.
  *                       INFINITY where nothing else was allowed
  *

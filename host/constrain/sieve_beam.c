@@ -154,12 +154,12 @@ static qn_status search_slot(beam *b, uint32_t slot) {
                : FAIL(b->err, QN_CORRUPT, "the model gives no candidate of the %s a probability", sieve_slot_name(slot));
 }
 
-/* The best candidate becomes part of the text; its own tokens' log-probability is what counts for the result. */
+/* The best candidate becomes part of the text. */
 static qn_status take_best(beam *b, uint32_t slot) {
     sieve *s = b->s;
     const term_trie *trie = &s->tries[slot];
-    s->chosen[slot] = trie->nodes[b->best.node].candidate;
-    s->margins[slot] = b->second.node == NO_CANDIDATE ? INFINITY : b->best.sum - b->second.sum;
+    s->readings[0].chosen[slot] = trie->nodes[b->best.node].candidate;
+    s->readings[0].margins[slot] = b->second.node == NO_CANDIDATE ? INFINITY : b->best.sum - b->second.sum;
     s->log_probability += b->best.sum;
     if (slot + 1 < SIEVE_SLOTS) {
         QN_TRY(go_to(b, trie, b->best.node), b->err, "taking the %s", sieve_slot_name(slot));
@@ -184,7 +184,7 @@ static qn_status run(beam *b) {
             return status;
         }
     }
-    b->s->slot = SIEVE_SLOTS;
+    b->s->readings[0].slot = SIEVE_SLOTS;
     return QN_OK;
 }
 

@@ -7,10 +7,14 @@
 
 #define SIEVE_MAX_STOPS 64u
 
-typedef struct sieve_choice {
-    uint32_t token;
-    float logit;
-} sieve_choice;
+#define SIEVE_MAX_READINGS 32u
+
+/* One way to divide the text into terms. There are several while a token may still belong to a longer term or to the next one. */
+typedef struct sieve_reading {
+    uint32_t slot, node;          /* slot SIEVE_SLOTS: complete */
+    uint32_t chosen[SIEVE_SLOTS]; /* candidates of the slots that are behind */
+    double margins[SIEVE_SLOTS];
+} sieve_reading;
 
 struct sieve {
     graph_volume *volume;        /* null without one */
@@ -22,14 +26,15 @@ struct sieve {
     uint32_t stops[SIEVE_MAX_STOPS], n_stops, n_tokens;
     uint32_t beam;
     double review_below;
-    /* where the text stands */
-    uint32_t slot, node;         /* slot SIEVE_SLOTS: complete */
-    uint32_t chosen[SIEVE_SLOTS]; /* candidates of the slots that are behind */
-    double log_probability, margins[SIEVE_SLOTS];
-    /* what the last mask allowed, best known by these */
-    sieve_choice *inner, *outer; /* going on in this slot; leaving it: the next slot, or stop tokens */
-    uint32_t n_inner, n_outer;
-    double log_sum;              /* of the exponentials of the row */
+    /* where the text stands: readings in the order in which they are preferred, the longest match first */
+    sieve_reading readings[SIEVE_MAX_READINGS], next[SIEVE_MAX_READINGS];
+    uint32_t n_readings;
+    double log_probability;
+    /* what the last mask was made from */
+    float *row;                  /* [n_tokens] logits of the model */
+    double log_sum;              /* of their exponentials */
+    uint32_t best_token;         /* of those that may come, stop tokens aside */
+    float best, second, best_stop; /* -INFINITY: there is none */
     bool has_row;
 };
 
