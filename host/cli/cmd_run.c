@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/text_buffer.h"
+#include "cli/constrain_options.h"
 #include "cli/engine_options.h"
 #include "cli/govern_options.h"
 #include "cli/graph_options.h"
@@ -20,7 +21,8 @@ static struct {
     prompt_options prompt;
     uint32_t budget, logprobs, drafts;
     double deadline;
-    bool has_deadline;
+    bool has_deadline, has_budget;
+    constrain_options constrain;
     engine_options engine;
     sampling_options sampling;
     govern_options govern;
@@ -28,13 +30,14 @@ static struct {
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS + GRAPH_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
+                        GRAPH_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
     row += PROMPT_OPTION_ROWS;
     *row++ = (option){OPTION_UINT, "max-tokens", 'n', "N", "tokens to generate (default 256); 0 = only read the prompt",
-                      &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, NULL};
+                      &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, &settings.has_budget};
     *row++ = (option){OPTION_FLOAT, "deadline", 0, "S",
                       "stop after S seconds; 0 = never (default 30 unless output is a terminal)", &settings.deadline, 0,
                       1e9, NULL, &settings.has_deadline};
@@ -43,6 +46,8 @@ static const option *run_options(void) {
     *row++ = (option){OPTION_UINT, "drafts", 0, "N",
                       "run up to N tokens ahead that followed the same words before; the answer is the same (default 0)",
                       &settings.drafts, 0, TOKEN_MAX_DRAFT, NULL, NULL};
+    constrain_options_init(&settings.constrain, row);
+    row += CONSTRAIN_OPTION_ROWS;
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
@@ -62,6 +67,7 @@ typedef struct transcript {
     json_t *tokens, *logprobs;
     prompt_facts *facts;
     text_buffer text;
+    run_constraint constraint;
     bool is_closed; /* standard output does not take any more */
 } transcript;
 
@@ -117,6 +123,7 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
+    run_constraint_add_json(&t->constraint, object);
     if (settings.drafts > 0) {
         json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
     }
@@ -160,7 +167,7 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
         prompt_facts_report(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size);
     }
     report_stop(r, !settings.has_deadline);
-    return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : EXIT_DONE;
+    return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : run_constraint_report(&t->constraint, r, c->json);
 }
 
 static double choose_deadline(void) {
@@ -190,12 +197,15 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result;
-    const qn_status status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result,
-                                          &c->err);
+    qn_status status = run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
+    if (status == QN_OK) {
+        status = run_constraint_generate(&t.constraint, e->s, &chooser, &input->ids, &options, &result, &c->err);
+    }
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
     text_buffer_free(&t.text);
+    run_constraint_close(&t.constraint);
     sampler_destroy(&chooser);
     return exit_status;
 }
@@ -231,7 +241,7 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0 ||
+    if (prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0 ||
         graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;

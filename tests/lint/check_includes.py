@@ -3,7 +3,8 @@
     abi       nothing but itself
     formats   itself
     host      abi, formats, and inside: base <- backends, text <- model <- decode <- engine <- cli, serve; convert, graph and keys stand
-              on base and formats, ground, rules and wal on graph, govern on these, convert also uses what model and text know
+              on base and formats, ground, rules and wal on graph, constrain on graph and decode,
+              govern on ground, keys, rules and wal, convert also uses what model and text know
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
@@ -29,9 +30,10 @@ HOST = {
     "wal": {"base", "graph", "keys"},
     "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
+    "constrain": {"base", "backends", "model", "text", "graph", "decode"},
     "govern": {"base", "graph", "ground", "keys", "rules", "wal"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "engine", "keys", "wal"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}
