@@ -211,12 +211,21 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
 }
 
 static int run_governed(command_context *c) {
-    const govern_parts parts = {&settings.govern, &settings.prompt, &settings.engine, &settings.sampling, settings.budget,
-                                settings.has_deadline, settings.deadline, &settings.graph.volumes, settings.graph.has_n_facts, settings.graph.n_facts};
-    if (settings.logprobs > 0) {
-        FAIL(&c->err, QN_BAD_INPUT, "--logprobs does not go with --governed");
+    const govern_parts parts = {.options = &settings.govern, .prompt = &settings.prompt, .engine = &settings.engine,
+                                .sampling = &settings.sampling, .constrain = &settings.constrain, .budget = settings.budget,
+                                .has_budget = settings.has_budget, .has_deadline = settings.has_deadline, .deadline = settings.deadline,
+                                .graphs = &settings.graph.volumes, .has_n_facts = settings.graph.has_n_facts,
+                                .n_facts = settings.graph.n_facts, .drafts = settings.drafts > 0 ? &prompt_lookup : NULL};
+    const char *alien = settings.logprobs > 0         ? "--logprobs"
+                        : settings.graph.near != NULL   ? "--near"
+                        : settings.graph.shows_prompt   ? "--show-prompt"
+                                                        : NULL;
+    if (alien != NULL) {
+        FAIL(&c->err, QN_BAD_INPUT, "%s does not go with --governed", alien);
     }
-    if (settings.logprobs > 0 || (!settings.govern.explain && prompt_check_options(&settings.prompt, &c->err) < 0)) {
+    settings.engine.max_outputs = settings.drafts + 1;
+    if (alien != NULL || constrain_options_check(&settings.constrain, &c->err) < 0 ||
+        (!settings.govern.explain && prompt_check_options(&settings.prompt, &c->err) < 0)) {
         command_fail(c);
         return EXIT_USAGE;
     }

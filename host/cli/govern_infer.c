@@ -52,19 +52,78 @@ static qn_status open_parts(govern_engine *g, error_context *err) {
     return status;
 }
 
-static qn_status prepare(govern_engine *g, const request *r, uint32_t budget, generate_options *options, error_context *err) {
+/* The sieve of the command line, or that of the policy where one statement is asked for. There is no way from it to free text. */
+static qn_status choose_constraint(govern_engine *g, const request *r, error_context *err) {
+    const char *file = r->rules->is.sieve.file;
+    g->constrain = *g->parts->constrain;
+    if (r->mode == OUTPUT_GRAPH && g->constrain.sieve == NULL && file != NULL) {
+        QN_TRY(policy_resolve(r->rules, file, g->sieve_path, err), err, "finding the sieve");
+        g->constrain.sieve = g->sieve_path;
+    }
+    return r->mode != OUTPUT_GRAPH || g->constrain.sieve != NULL
+               ? QN_OK
+               : FAIL(err, QN_BAD_INPUT, "one statement is asked for, and no sieve makes it: --sieve FILE, or [sieve] file in the policy");
+}
+
+static qn_status prepare_prompt(govern_engine *g, const request *r, generate_options *options, error_context *err) {
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(g->e.m->tok);
     g->input->preface = (fmt_str){r->preface.text, r->preface.size};
     QN_TRY(prompt_encode(g->parts->prompt, g->e.m, g->input, err), err, "encoding the prompt");
-    QN_TRY(check_fit(g, budget, err), err, "preparing");
     QN_TRY(sampling_collect(g->parts->sampling, n_tokens, &sampling, err), err, "preparing");
     QN_TRY(sampler_create(&sampling, g->e.m->hparams.n_vocab, n_tokens, &g->chooser, err), err, "preparing");
+    options->at_start = g->input->starts_text;
     options->n_stops = model_stop_ids(g->e.m, options->stops, GENERATE_MAX_STOPS);
     for (uint32_t i = 0; i < g->input->stops.count && options->n_stops < GENERATE_MAX_STOPS; i++) {
         options->stops[options->n_stops++] = g->input->stops.ids[i];
     }
     return QN_OK;
+}
+
+/* A budget that nobody asked for is what a sieve needs, or what the context has room for. */
+static void shrink_budget(const govern_engine *g, generate_options *options) {
+    const size_t n_prompt = g->input->ids.count, n_ctx = g->e.p->n_ctx;
+    if (g->parts->has_budget) {
+        return;
+    }
+    if (g->constraint.terms != NULL) {
+        options->max_tokens = sieve_budget(g->constraint.terms);
+    } else if (n_prompt < n_ctx && options->max_tokens > n_ctx - n_prompt) {
+        options->max_tokens = (uint32_t)(n_ctx - n_prompt);
+    }
+}
+
+/* In the order in which things can be known; *out_code: what it is called when this fails. */
+static qn_status prepare(govern_engine *g, const request *r, generate_options *options, gate_code *out_code, error_context *err) {
+    *out_code = CODE_SIEVE;
+    QN_TRY(choose_constraint(g, r, err), err, "preparing");
+    *out_code = CODE_NO_MODEL;
+    QN_TRY(open_parts(g, err), err, "opening the model");
+    *out_code = CODE_SETUP;
+    QN_TRY(prepare_prompt(g, r, options, err), err, "preparing");
+    *out_code = CODE_SIEVE;
+    QN_TRY(run_constraint_open(&g->constraint, &g->constrain, g->e.m->tok, g->parts->has_budget, options, err), err, "preparing");
+    *out_code = CODE_SETUP;
+    shrink_budget(g, options);
+    return check_fit(g, options->max_tokens, err);
+}
+
+/* The statement of a sieve; none when the tokens did not suffice for one. */
+static qn_status take_statement(const govern_engine *g, request *r, error_context *err) {
+    sieve_result made;
+    if (g->constraint.terms == NULL || !sieve_is_complete(g->constraint.terms)) {
+        r->answer.is_partial = r->answer.is_partial || g->constraint.terms != NULL;
+        return QN_OK;
+    }
+    QN_TRY(sieve_get_result(g->constraint.terms, &made, err), err, "taking the statement");
+    const char *const texts[4] = {made.terms[0], made.terms[1], made.terms[2], made.graph};
+    r->answer.is_structured = true;
+    r->answer.needs_review = made.needs_review;
+    r->answer.margin = made.margins[0];
+    for (size_t i = 1; i < SIEVE_SLOTS; i++) {
+        r->answer.margin = made.margins[i] < r->answer.margin ? made.margins[i] : r->answer.margin;
+    }
+    return request_add_claim(r, &made.quin, texts, err);
 }
 
 static void take_result(const govern_engine *g, request *r, const thermal_monitor *heat) {
@@ -84,27 +143,23 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
     govern_engine *g = ctx;
     thermal_monitor *heat = r->world.heat;
     const token_watch watch = {.ctx = heat, .every = r->rules->is.thermal.every, .go_on = thermal_go_on};
-    const uint32_t most = r->rules->is.limits.tokens, budget = g->parts->budget < most ? g->parts->budget : most;
-    generate_options options = {.max_tokens = budget, .at_start = g->input->starts_text, .cancel = &g->c->services.cancel,
-                                .on_token = keep_text, .ctx = r};
-    *out_code = CODE_NO_MODEL;
-    QN_TRY(open_parts(g, err), err, "opening the model");
-    *out_code = CODE_SETUP;
-    QN_TRY(prepare(g, r, budget, &options, err), err, "preparing the request");
+    const uint32_t most = r->rules->is.limits.tokens;
+    generate_options options = {.max_tokens = g->parts->budget < most ? g->parts->budget : most, .cancel = &g->c->services.cancel,
+                                .on_token = keep_text, .ctx = r, .hooks = {.watch = heat != NULL ? &watch : NULL, .drafts = g->parts->drafts}};
+    QN_TRY(prepare(g, r, &options, out_code, err), err, "preparing the request");
     *out_code = CODE_INFERENCE;
-    options.at_start = g->input->starts_text;
-    options.hooks.watch = heat != NULL ? &watch : NULL;
     if (!find_time(g, r, &options.deadline_ms)) {
         g->result.reason = STOP_DEADLINE;
     } else {
-        QN_TRY(generate_run(g->e.s, &g->chooser, g->input->ids.ids, (uint32_t)g->input->ids.count, &options, &g->result, err), err,
+        QN_TRY(run_constraint_generate(&g->constraint, g->e.s, &g->chooser, &g->input->ids, &options, &g->result, err), err,
                "asking the model");
     }
     take_result(g, r, heat);
-    return QN_OK;
+    return take_statement(g, r, err);
 }
 
 void govern_engine_close(govern_engine *g) {
+    run_constraint_close(&g->constraint);
     sampler_destroy(&g->chooser);
     engine_close(&g->e);
 }

@@ -16,6 +16,9 @@ typedef struct govern_engine {
     prompt_input *input;
     engine e;               /* opened by govern_infer */
     sampler chooser;
+    char sieve_path[POLICY_PATH_SIZE];
+    constrain_options constrain;
+    run_constraint constraint;
     generate_result result;
 } govern_engine;
 

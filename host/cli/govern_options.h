@@ -5,8 +5,10 @@
  */
 #ifndef HOST_GOVERN_OPTIONS_H
 #define HOST_GOVERN_OPTIONS_H
+#include "cli/constrain_options.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
+#include "decode/token_hooks.h"
 
 typedef struct govern_options {
     const char *policy;   /* null: the run is not governed */
@@ -27,12 +29,15 @@ typedef struct govern_parts {
     const prompt_options *prompt;
     const engine_options *engine;
     const sampling_options *sampling;
+    const constrain_options *constrain;
     uint32_t budget;
+    bool has_budget;
     bool has_deadline;
     double deadline;      /* seconds; the policy's limit holds as well */
     const option_list *graphs; /* --graph: volumes, each of which a scope of the policy names */
     bool has_n_facts;
     uint32_t n_facts;
+    const draft_source *drafts; /* null: none */
 } govern_parts;
 
 /* Runs, prints, and returns the exit status: that of the outcome, or that of a policy that cannot be read. */

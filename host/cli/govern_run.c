@@ -76,7 +76,8 @@ static qn_status take_graphs(governed *g, const option_list *given, error_contex
     return QN_OK;
 }
 
-static void take_words(governed *g, const govern_options *options) {
+static void take_words(governed *g, const govern_parts *parts) {
+    const govern_options *options = parts->options;
     const policy_values *is = &g->rules.is;
     request *r = &g->r;
     r->rules = &g->rules;
@@ -88,6 +89,7 @@ static void take_words(governed *g, const govern_options *options) {
     r->namespaces = (const char *const *)is->request.namespaces.items;
     r->n_namespaces = is->request.namespaces.n_items;
     r->mode = strcmp(is->request.output, "n3") == 0 ? OUTPUT_N3 : strcmp(is->request.output, "graph") == 0 ? OUTPUT_GRAPH : OUTPUT_TEXT;
+    r->mode = parts->constrain->sieve != NULL ? OUTPUT_GRAPH : r->mode;
     r->clearance = is->request.clearance;
     r->label = is->request.label;
     r->needs_network = is->request.network;
@@ -112,7 +114,7 @@ static qn_status take_sensors(governed *g, error_context *err) {
 static qn_status fill(command_context *c, const govern_parts *parts, governed *g, error_context *err) {
     request_init(&g->r);
     QN_TRY(policy_read(parts->options->policy, &g->rules, err), err, "reading the policy");
-    take_words(g, parts->options);
+    take_words(g, parts);
     QN_TRY(take_graphs(g, parts->graphs, err), err, "reading --graph");
     QN_TRY(take_scopes(g, &parts->options->scopes, err), err, "reading --scope");
     g->r.n_facts_wanted = parts->has_n_facts ? parts->n_facts : g->rules.is.request.facts;

@@ -2,6 +2,7 @@
 #include "cli/govern_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +69,9 @@ static json_t *describe_claims(const request *r) {
 static json_t *describe_citations(const request *r) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < r->n_citations; i++) {
-        json_array_append_new(list, graph_json_id(r->citations[i]));
+        const fmt_str text = request_fact_text(r, r->citations[i]);
+        json_array_append_new(list, json_pack("{s:o, s:o}", "fact", graph_json_id(r->citations[i]), "text",
+                                              text.size > 0 ? command_json_text(text.data, text.size) : json_null()));
     }
     return list;
 }
@@ -84,9 +87,9 @@ static json_t *describe_receipt(const request *r) {
 
 static json_t *describe_answer(const request *r) {
     const request_answer *a = &r->answer;
-    return json_pack("{s:o, s:s?, s:b, s:i, s:i}", "text",
+    return json_pack("{s:o, s:s?, s:b, s:i, s:i, s:o}", "text",
                      governed_may_show(r) && a->text.size > 0 ? command_json_text(a->text.text, a->text.size) : json_null(), "stop_reason",
-                     a->stop_reason, "partial", (int)a->is_partial, "prompt_tokens", (int)a->n_prompt, "tokens", (int)a->n_tokens);
+                     a->stop_reason, "partial", (int)a->is_partial, "prompt_tokens", (int)a->n_prompt, "tokens", (int)a->n_tokens, "margin", a->is_structured && isfinite(a->margin) ? json_real(a->margin) : json_null());
 }
 
 static json_t *describe_timings(const request *r) {
@@ -151,6 +154,10 @@ static void tell_outcome(const request *r) {
         if (r->results[i].verdict == VERDICT_NOTE) {
             log_line(QN_LOG_INFO, "%s: %s", r->results[i].gate, r->results[i].detail);
         }
+    }
+    for (uint32_t i = 0; governed_may_show(r) && i < r->n_citations; i++) {
+        const fmt_str text = request_fact_text(r, r->citations[i]);
+        log_line(QN_LOG_INFO, "cited: fact %016" PRIx64 " %.*s", r->citations[i], (int)text.size, text.size > 0 ? text.data : "");
     }
     if (cause == NULL) {
         log_line(QN_LOG_INFO, "%s: %u citations, record %" PRIu64 " of %s", governed_outcome_name(r->outcome), r->n_citations,

@@ -18,6 +18,7 @@ static const gate_row rows[] = {
     {"egress", GATE_BEFORE, gate_egress, "may what stands in the prompt go where the answer goes?"},
     {"identity", GATE_BEFORE, gate_identity, "who acts, and for whom?"},
     {"infer", GATE_INFER, gate_infer, "what does the model say?"},
+    {"sieve", GATE_AFTER, gate_sieve, "was the statement that a sieve made the clear choice?"},
     {"rules", GATE_AFTER, gate_rules, "do the statements fit the policy's shapes and rules?"},
     {"output", GATE_AFTER, gate_output, "is the answer well-formed, within limits, and what can it cite?"},
     {"grounding", GATE_AFTER, gate_grounding, "do facts of the granted scopes support each statement?"},

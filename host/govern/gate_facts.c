@@ -1,6 +1,5 @@
 /* gate_facts.c — statements of granted scopes that the prompt is about are put before it, and nothing else is. */
 #include "govern/gate.h"
-#include "ground/fact_text.h"
 #include "ground/retrieve.h"
 
 static qn_status look_for_facts(request *r, error_context *err) {
@@ -9,12 +8,9 @@ static qn_status look_for_facts(request *r, error_context *err) {
 }
 
 static qn_status gather(request *r, error_context *err) {
-    fact_lines lines = {.n = 0};
     QN_TRY(r->world.gather != NULL ? r->world.gather(r->world.ctx, r, err) : look_for_facts(r, err), err, "looking for facts");
-    QN_TRY(fact_lines_write(r->volumes, r->n_scopes, &r->facts, &lines, err), err, "writing facts");
-    const qn_status status = fact_lines_preface(&lines, lines.n, &r->preface, err);
-    fact_lines_free(&lines);
-    return status;
+    QN_TRY(fact_lines_write(r->volumes, r->n_scopes, &r->facts, &r->lines, err), err, "writing facts");
+    return fact_lines_preface(&r->lines, r->lines.n, &r->preface, err);
 }
 
 void gate_facts(request *r, gate_result *out) {

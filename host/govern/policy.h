@@ -93,7 +93,7 @@ typedef struct policy_values {
     struct { uint64_t deadline, memory; uint32_t tokens; } limits;
     struct { double weak; } grounding;
     struct { char *shapes, *rules, *predicates; uint32_t depth; } rules;
-    struct { double margin; } sieve;
+    struct { double margin; char *file; } sieve;
     struct { char *file; } sentinel;
     struct { char *log, *key, *passphrase_file; bool is_unsigned; uint64_t rotate; uint32_t audit_files, audit_days; } commit;
     struct {

@@ -28,7 +28,6 @@ void request_init(request *r) {
     memset(r, 0, sizeof *r);
     r->label = POLICY_NONE;
     r->facts = fact_set_empty();
-    r->answer.margin = -1.0;
 }
 
 void request_deinit(request *r) {
@@ -47,6 +46,7 @@ void request_deinit(request *r) {
     wal_close(r->log);
     free(r->volumes);
     fact_set_free(&r->facts);
+    fact_lines_free(&r->lines);
     text_buffer_free(&r->preface);
     free(r->citations);
     text_buffer_free(&r->answer.text);
@@ -77,8 +77,12 @@ qn_status request_add_claim(request *r, const q42_quin *quin, const char *const 
     if (r->n_claims == REQUEST_MAX_CLAIMS) {
         return FAIL(err, QN_LIMIT, "an answer makes at most %u statements", REQUEST_MAX_CLAIMS);
     }
+    const uint64_t own = quin->metadata >> 56 & 15u;
+    uint64_t tier = fact_set_tier(&r->facts);
+    tier = r->label != POLICY_NONE && r->label > tier ? r->label : tier;
+    const uint64_t metadata = (quin->metadata & ~(UINT64_C(15) << 56)) | (own > tier ? own : tier) << 56;
     request_claim *claim = &r->claims[r->n_claims++];
-    *claim = (request_claim){.quin = *quin};
+    *claim = (request_claim){.quin = q42_quin_make(quin->subject, quin->predicate, quin->object, quin->context, metadata)};
     for (size_t i = 0; i < 4; i++) {
         QN_TRY(copy_text(texts[i], &claim->texts[i], err), err, "keeping a statement");
     }
@@ -106,6 +110,11 @@ uint64_t request_fact_id(const q42_quin *quin) {
 }
 
 /* ---------------------------------------------------------------- words */
+
+fmt_str request_fact_text(const request *r, uint64_t id) {
+    const ground_fact *fact = r->facts.is_sealed ? fact_set_find(&r->facts, id) : NULL;
+    return fact != NULL && r->lines.n == r->facts.n ? fact_lines_get(&r->lines, (uint32_t)(fact - r->facts.facts)) : (fmt_str){NULL, 0};
+}
 
 static void put_term(char *out, size_t size, size_t *at, const request_claim *claim, size_t place) {
     const uint64_t words[4] = {claim->quin.subject, claim->quin.predicate, claim->quin.object, claim->quin.context};

@@ -23,6 +23,7 @@
 #include "govern/policy.h"
 #include "govern/thermal.h"
 #include "graph/volume.h"
+#include "ground/fact_text.h"
 #include "ground/grounding.h"
 #include "wal/wal.h"
 
@@ -91,7 +92,8 @@ typedef struct request_answer {
     bool is_partial;             /* deadline, interrupt, heat: not all that the model would have said */
     bool is_judged;              /* a sentinel ended it */
     bool is_structured;          /* a sieve made it: its statements are claims, its text only their words */
-    double margin;               /* of a structured one; negative: not measured */
+    bool needs_review;           /* the sieve itself says so */
+    double margin;               /* of a structured one: the smallest of its slots; INFINITY: nothing else was allowed */
     double load_seconds, prefill_seconds, decode_seconds;
 } request_answer;
 
@@ -137,7 +139,8 @@ typedef struct request {
     bool is_critical;
     ground_volume *volumes;          /* [n_scopes] of granted scopes; null before that */
     fact_set facts;                  /* that stand in the prompt; sources count scopes */
-    text_buffer preface;             /* their words, which stand before the user's */
+    fact_lines lines;                /* their words */
+    text_buffer preface;             /* these as they stand before the user's */
     uint32_t tier;                   /* of everything in the prompt */
     q42_quin identity[2];
     bool has_identity;
@@ -166,12 +169,15 @@ void request_deinit(request *r);
 uint64_t request_now(const request *r);
 double request_seconds(const request *r);
 
-/* Adds a statement of the answer; texts are copied, null ones stay null. QN_LIMIT over REQUEST_MAX_CLAIMS. */
+/* Adds a statement of the answer; texts are copied, null ones stay null. Its tier is at least that of the facts in the prompt and of the
+ * request's label: what was made from them is no less private. QN_LIMIT over REQUEST_MAX_CLAIMS. */
 qn_status request_add_claim(request *r, const q42_quin *quin, const char *const texts[4], error_context *err);
 qn_status request_add_citation(request *r, uint64_t id, error_context *err);
 
 /* Its id as a fact (ground/fact.h); 0 when libcrypto refuses. */
 uint64_t request_fact_id(const q42_quin *quin);
+/* The words of a fact of the prompt; size 0 when it is none. */
+fmt_str request_fact_text(const request *r, uint64_t id);
 /* The claim in N-Quads, with <urn:quoin:hash:HEX16> for a term without words. Cut when it does not fit. Returns `out`. */
 const char *request_claim_text(const request_claim *claim, char *out, size_t size);
 

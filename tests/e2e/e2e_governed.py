@@ -205,7 +205,120 @@ def a_deadline_gives_part_of_the_text_and_says_so(t):
 
 @test
 def statements_that_were_asked_for_and_are_not_there_block(t):
-    t.equal(ask(t, status=12, more='[request]\noutput = graph\n')['reason'], 'sieve')
+    t.equal(ask(t, status=13, more='[request]\noutput = graph\n')['reason'], 'sieve')
+    t.equal(ask(t, status=12, more='[request]\noutput = n3\n')['reason'], 'n3')
+
+
+# ---------------------------------------------------------------- statements
+SCOPE = f'[scope {GRAPH}]\nvolume = harbour.q42\n'
+
+
+def sieve(t, subject='petrel', predicate='skipper', object='ana', name='one.sieve'):
+    """A sieve with one candidate a slot: the model has no choice, and the test knows the statement."""
+    with open(t.path(name), 'w', encoding='ascii') as file:
+        file.write(f'[sieve]\nvolume = harbour.q42\nprefix = h={GRAPH}\ngraph = h:\n[subject]\nterm = h:{subject}\nlabel = a\n'
+                   f'[predicate]\nterm = h:{predicate}\nlabel = b\n[object]\nterm = h:{object}\nlabel = c\n')
+    return t.path(name)
+
+
+def state(t, *options, status=0, more='', **how):
+    """A governed run that makes the statement of one.sieve."""
+    if not os.path.exists(t.path('harbour.q42')):
+        volume(t, '-g', GRAPH)
+    if not os.path.exists(t.path('one.sieve')):
+        sieve(t)
+    r = t.quoin('run', make_tiny(t.path('tiny.gguf')), '--prompt', 'a', '--backend', 'reference', '--sieve', t.path('one.sieve'), '--scope',
+                GRAPH, '--facts', '1', '--governed', policy(t, SCOPE + more, **how), '--json', *options)
+    t.equal(r.status, status, r.describe())
+    return r.json()
+
+
+def held(t):
+    return t.quoin('wal', 'show', t.path('log'), '--quins', '--json').json()['statements']
+
+
+@test
+def a_statement_that_is_a_fact_is_committed_with_its_authors(t):
+    object = state(t)
+    t.equal(object['outcome'], 'COMMITTED')
+    t.equal(object['claims'][0]['grounding'], 'supported')
+    t.equal(len(object['citations']), 1)
+    statements = held(t)
+    t.true(object['claims'][0]['statement'] in [s.strip() for s in statements], statements)
+    t.equal(sum('wasAttributedTo' in s for s in statements), 2)
+    t.equal(audits(t)[-1][-1]['detail'], 'COMMITTED')
+
+
+@test
+def a_statement_that_facts_contradict_waits_for_somebodys_eyes(t):
+    volume(t, '-g', GRAPH)
+    sieve(t, object='bo')
+    object = state(t, status=10, more=f'[predicate {GRAPH}skipper]\nfunctional = yes\n')
+    t.equal((object['outcome'], object['reason']), ('REVIEW', 'contradicted'))
+    t.equal(held(t), [])
+    r = t.quoin('wal', 'show', t.path('log'), '--review', '--json')
+    t.equal(r.json()['review'][0]['statements'], [object['claims'][0]['statement']])
+    t.equal(r.json()['review'][0]['reasons'][0]['reason'], 'contradicted')
+    t.has(t.quoin('wal', 'show', t.path('log'), '--review').out, 'contradicted', 'harbour.example/bo')
+
+
+@test
+def a_statement_that_no_fact_supports_is_blocked(t):
+    volume(t, '-g', GRAPH)
+    sieve(t, subject='skua', predicate='by', object='Landing')
+    object = state(t, status=12, more='[grounding]\nweak = 0.9\n')
+    t.equal((object['outcome'], object['reason'], object['claims']), ('BLOCKED', 'grounding', []))
+
+
+@test
+def a_suspended_statement_holds_when_two_signers_agree(t):
+    keys = {name: t.quoin('key', 'new', t.path(name + '.key'), '--json').json()['public'] for name in ('ana', 'bo')}
+    with open(t.path('trusted'), 'w', encoding='ascii') as file:
+        file.writelines(f'{public} did:example:{name}\n' for name, public in keys.items())
+    object = state(t, status=11, more=f'[predicate {GRAPH}skipper]\nsuspend = yes\nsigners = did:example:ana did:example:bo\n')
+    t.equal((object['outcome'], object['reason']), ('SUSPENDED', 'signers'))
+    t.equal(held(t), [])
+    consent = ['wal', 'consent', t.path('log'), object['receipt']['agreement'], '--trusted', t.path('trusted'), '--json', '--key']
+    t.equal(t.quoin(*consent, t.path('ana.key')).json()['standing'], 'pending')
+    t.equal(t.quoin(*consent, t.path('bo.key')).json()['standing'], 'committed')
+    t.true(object['claims'][0]['statement'] in [s.strip() for s in held(t)], held(t))
+
+
+@test
+def a_text_that_cites_a_fact_of_the_prompt_says_which(t):
+    volume(t, '-g', GRAPH)
+    with open(t.path('cite.gbnf'), 'w', encoding='ascii') as file:
+        file.write('root ::= "a [1]."\n')
+    object = json.loads(t.exits(0, 'run', make_tiny(t.path('tiny.gguf')), '--ctx', '1024', '--prompt', 'Petrel', '--facts', '1', '--backend', 'reference',
+                                '--grammar', t.path('cite.gbnf'), '--graph', t.path('harbour.q42'), '--governed', policy(t, SCOPE), '--json').out)
+    t.equal((object['outcome'], object['answer']['text']), ('COMPLETED', 'a [1].'))
+    t.has(object['citations'][0]['text'], '[1]', 'Petrel')
+    t.equal(result(object, 'output')['verdict'], 'pass')
+
+
+@test
+def shapes_of_the_policy_block_what_they_do_not_allow(t):
+    with open(t.path('shapes.ttl'), 'w', encoding='ascii') as file:
+        file.write(f'@prefix sh: <http://www.w3.org/ns/shacl#> .\n@prefix h: <{GRAPH}> .\n'
+                   'h:S sh:targetSubjectsOf h:skipper ; sh:property [ sh:path h:skipper ; sh:nodeKind sh:Literal ] .\n')
+    object = state(t, status=12, more='[rules]\nshapes = shapes.ttl\n')
+    t.equal(object['reason'], 'n3')
+    t.has(result(object, 'rules')['detail'], 'NodeKind')
+
+
+@test
+def a_sieve_that_cannot_be_built_is_no_free_text(t):
+    volume(t, '-g', GRAPH)
+    sieve(t, object='nobody')
+    object = state(t, status=13)
+    t.equal((object['reason'], object['answer']['text']), ('sieve', None))
+
+
+@test
+def a_statement_cut_by_its_budget_is_never_committed(t):
+    object = state(t, '--deadline', '0.000001', status=12)
+    t.equal(object['reason'], 'partial')
+    t.equal(held(t), [])
 
 
 @test
