@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/progress.h"
+#include "adapt/adapter.h"
 #include "cli/adapter_output.h"
 #include "cli/command.h"
 #include "convert/convert.h"
@@ -319,6 +320,11 @@ static int run(command_context *c) {
     const char *input = c->args.items[0];
     if (settings.base != NULL) {
         return adapter_convert(c, input, settings.base, settings.output, settings.is_forced);
+    }
+    if (adapter_is_file(input)) {
+        FAIL(&c->err, QN_BAD_INPUT, "%s: is an adapter; --base MODEL says which model it is for", input);
+        command_fail(c);
+        return EXIT_USAGE;
     }
     char *derived = settings.output == NULL ? derive_output(input) : NULL;
     int status = EXIT_USAGE;
