@@ -42,7 +42,7 @@ _quoin_options() {
     esac
 }
 
-# Values of an option that takes one of a few words; an empty line when it takes anything else.
+# Values of an option of a command that takes one of a few words; an empty line when it takes anything else.
 _quoin_values() {
     case $1 in
         --terms) echo 'auto surface bare token' ;;
@@ -51,7 +51,7 @@ _quoin_values() {
         --kv) echo 'auto f16 bf16 f32' ;;
         --integrity) echo 'full lazy' ;;
         --assume) echo 'llama' ;;
-        --base) echo 'base32 base58 hex' ;;
+        --base) [ "$2" = publish ] && echo 'base32 base58 hex' ;;
         --long-literals) echo 'refuse reject' ;;
         --privacy) echo 'sanctuary restricted commons' ;;
         --layout) echo 'packed plain auto' ;;
@@ -70,7 +70,7 @@ _quoin() {
         return
     fi
     local values
-    values=$(_quoin_values "$previous")
+    values=$(_quoin_values "$previous" "$command")
     if [ -n "$values" ]; then
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
     elif [ "$previous" = --plugin-dir ]; then
