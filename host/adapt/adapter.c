@@ -10,14 +10,14 @@
 #include "common/sha.h"
 
 void *adapter_allocate(adapter *a, uint64_t size) {
-    void **grown = realloc(a->blocks, (a->n_blocks + 1u) * sizeof *grown);
+    adapter_block *grown = realloc(a->blocks, (a->n_blocks + 1u) * sizeof *grown);
     if (grown == NULL) {
         return NULL;
     }
     a->blocks = grown;
     void *block = size <= SIZE_MAX - 1 ? malloc((size_t)size + 1) : NULL;
     if (block != NULL) {
-        a->blocks[a->n_blocks++] = block;
+        a->blocks[a->n_blocks++] = (adapter_block){block, size};
         a->bytes += size;
     }
     return block;
@@ -121,9 +121,18 @@ qn_status adapter_open(const char *path, adapter *out_adapter, error_context *er
     return status;
 }
 
+void adapter_scrub(adapter *a) {
+    for (uint32_t i = 0; i < a->n_blocks; i++) {
+        volatile unsigned char *at = a->blocks[i].data; /* stores that a compiler must keep, although free follows */
+        for (uint64_t k = 0; k < a->blocks[i].size; k++) {
+            at[k] = 0;
+        }
+    }
+}
+
 void adapter_close(adapter *a) {
     for (uint32_t i = 0; i < a->n_blocks; i++) {
-        free(a->blocks[i]);
+        free(a->blocks[i].data);
     }
     free(a->blocks);
     free(a->pairs);

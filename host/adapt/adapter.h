@@ -26,6 +26,12 @@ enum { ADAPTER_LORA_V1 = 1, ADAPTER_LORA_V2 = 2, ADAPTER_GGUF = 3 };
 
 #define ADAPTER_WORD_SIZE 64
 
+/* Memory of an adapter's matrices. */
+typedef struct adapter_block {
+    void *data;
+    uint64_t size;
+} adapter_block;
+
 typedef struct adapter {
     char *path;               /* owned copy */
     adapter_form form;
@@ -38,7 +44,7 @@ typedef struct adapter {
     uint32_t n_pairs;
     lora_pair *pairs;         /* [n_pairs], ascending as lora_compare has it */
     uint64_t bytes;           /* of all matrices in memory */
-    void **blocks;            /* private: [n_blocks], what the matrices lie in */
+    adapter_block *blocks;    /* private: [n_blocks], what the matrices lie in */
     uint32_t n_blocks;
 } adapter;
 
@@ -52,6 +58,9 @@ bool adapter_is_lora(const char *path);
 /* Reads and checks the whole file: every rule, digest, that all elements are finite. */
 qn_status adapter_open(const char *path, adapter *out_adapter, error_context *err);
 void adapter_close(adapter *a);
+
+/* Every matrix is zeros afterwards: for who must leave nothing in memory. Only once no program uses them; close comes after. */
+void adapter_scrub(adapter *a);
 
 /* "LoRA version 2", … */
 const char *adapter_form_name(adapter_form form);

@@ -288,6 +288,27 @@ static void the_digest_for_records_is_of_files_and_strengths(void **state) {
     adapter_set_close(&set);
 }
 
+static void a_scrubbed_adapter_has_zeros_in_every_matrix(void **state) {
+    (void)state;
+    adapter a;
+    const char *path = rig_path("a.gguf");
+    rig_add_all(&list, m);
+    rig_write_gguf(path, &list, &(rig_gguf){.element_type = BLK_F16, .alpha = 1.0});
+    assert_int_equal(adapter_open(path, &a, NULL), QN_OK);
+    assert_int_equal(a.n_blocks, 2 * a.n_pairs);
+    adapter_scrub(&a);
+    for (uint32_t i = 0; i < a.n_pairs; i++) {
+        const uint16_t *from = a.pairs[i].a, *to = a.pairs[i].b;
+        for (uint32_t k = 0; k < a.pairs[i].rank * a.pairs[i].n_in; k++) {
+            assert_int_equal(from[k], 0);
+        }
+        for (uint32_t k = 0; k < a.pairs[i].rank * a.pairs[i].n_out; k++) {
+            assert_int_equal(to[k], 0);
+        }
+    }
+    adapter_close(&a);
+}
+
 static void a_strength_that_overflows_is_refused(void **state) {
     (void)state;
     adapter_set set;
@@ -317,6 +338,7 @@ int main(void) {
         TEST(rows_of_q_and_k_are_put_in_the_order_of_a_raw_container),
         TEST(a_gguf_adapter_becomes_version_2_that_changes_the_same),
         TEST(the_digest_for_records_is_of_files_and_strengths),
+        TEST(a_scrubbed_adapter_has_zeros_in_every_matrix),
         TEST(a_strength_that_overflows_is_refused),
     };
     return cmocka_run_group_tests(tests, rig_make_folder, rig_remove_folder);
