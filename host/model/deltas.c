@@ -47,10 +47,9 @@ static uint32_t add_matrix(delta_builder *d, const model_delta *delta, char whic
                            uint64_t height) {
     char name[NAME_SIZE];
     if (delta->layer == LORA_NO_LAYER) {
-        snprintf(name, sizeof name, "lora_%c.%u.%s", which, (unsigned)(delta - d->deltas), lora_role_name(delta->role));
+        snprintf(name, sizeof name, "%s.lora_%c", lora_role_name(delta->role), which);
     } else {
-        snprintf(name, sizeof name, "lora_%c.%u.blk.%u.%s", which, (unsigned)(delta - d->deltas), delta->layer,
-                 lora_role_name(delta->role));
+        snprintf(name, sizeof name, "blk.%u.%s.lora_%c", delta->layer, lora_role_name(delta->role), which);
     }
     const uint32_t buffer = program_matrix(d->b, delta->type, width, height, name);
     const uint64_t bytes = width * height * (delta->type == BLK_F16 ? 2 : 4);
