@@ -29,7 +29,7 @@ HOST = {
     "wal": {"base", "graph", "keys"},
     "decode": {"base", "backends", "model", "text"},
     "govern": {"base", "backends", "model", "text", "decode"},
-    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert"},
+    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
     "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "engine", "keys", "wal", "adapt"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
