@@ -52,6 +52,16 @@ def the_cpu_backend_gives_the_same_ids(t):
 
 
 @test
+def only_a_number_behind_the_last_equals_sign_is_a_scale(t):
+    model, made = base(t), adapters.pairs(adapters.tiny_places())
+    wanted = run(t, model, '--adapter', gguf_adapter(t))['tokens']
+    for name, option in (('a=b.gguf', 'a=b.gguf'), ('a=b.gguf', 'a=b.gguf=1'), ('rank=4', 'rank=4=1'), ('a=', 'a='), ('a=-x', 'a=-x')):
+        adapters.write_gguf(t.path(name), made)
+        got = run(t, model, '--adapter', t.path(option))
+        t.equal((got['tokens'], got['backend']['adapters'][0]['file']), (wanted, t.path(name)), option)
+
+
+@test
 def version_1_runs(t):
     model, adapter = base(t), adapters.write_v1(t.path('a.lora'), 32)
     t.true(run(t, model, '--adapter', adapter + '=2')['tokens'] != run(t, model)['tokens'], 'the adapter changes nothing')
