@@ -18,6 +18,10 @@ qn_status adapter_digest_model(const model *m, uint8_t out[LORA_DIGEST_BYTES], e
 }
 
 static qn_status check_names(const adapter *a, const model *m, const uint8_t *base, error_context *err) {
+    if (m->arch == NULL) {
+        return FAIL(err, QN_BAD_FILE, "%s: holds a vocabulary but no weights; %s has nothing to change in it", m->file.path,
+                    a->path);
+    }
     if (a->form == ADAPTER_LORA_V2 && base != NULL && memcmp(a->base, base, LORA_DIGEST_BYTES) != 0) {
         char wanted[SHA256_HEX_SIZE], got[SHA256_HEX_SIZE];
         sha256_to_hex(a->base, wanted);

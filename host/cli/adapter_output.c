@@ -120,9 +120,6 @@ static qn_status bind_to(command_context *c, adapter *a, const char *base, const
                     adapter_form_name(a->form));
     }
     QN_TRY(model_open(base, &options, NULL, out_m, &c->err), &c->err, "opening the model");
-    if ((*out_m)->arch == NULL) {
-        return FAIL(&c->err, QN_BAD_FILE, "%s: holds a vocabulary but no weights; an adapter has nothing to change", base);
-    }
     return adapter_bind(a, *out_m, output, is_forced, &c->err);
 }
 

@@ -288,6 +288,22 @@ static void the_digest_for_records_is_of_files_and_strengths(void **state) {
     adapter_set_close(&set);
 }
 
+static void a_model_without_weights_has_nothing_to_change(void **state) {
+    (void)state;
+    adapter a;
+    adapter_fitting fitting;
+    error_context err = {0};
+    const char *path = rig_path("a.gguf");
+    rig_add(&list, m, LORA_ATTN_Q, 0);
+    rig_write_gguf(path, &list, &(rig_gguf){.alpha = 1.0});
+    assert_int_equal(adapter_open(path, &a, &err), QN_OK);
+    model vocabulary_only = *m;
+    vocabulary_only.arch = NULL;
+    assert_int_equal(adapter_fit(&a, &vocabulary_only, NULL, 1.0f, &fitting, &err), QN_BAD_FILE);
+    assert_non_null(strstr(error_text(&err), "nothing to change"));
+    adapter_close(&a);
+}
+
 static void a_scrubbed_adapter_has_zeros_in_every_matrix(void **state) {
     (void)state;
     adapter a;
@@ -338,6 +354,7 @@ int main(void) {
         TEST(rows_of_q_and_k_are_put_in_the_order_of_a_raw_container),
         TEST(a_gguf_adapter_becomes_version_2_that_changes_the_same),
         TEST(the_digest_for_records_is_of_files_and_strengths),
+        TEST(a_model_without_weights_has_nothing_to_change),
         TEST(a_scrubbed_adapter_has_zeros_in_every_matrix),
         TEST(a_strength_that_overflows_is_refused),
     };
