@@ -3,7 +3,7 @@
     abi       nothing but itself
     formats   itself
     host      abi, formats, and inside: base <- backends, text <- model <- decode <- engine <- cli, serve; convert, graph and keys stand
-              on base and formats, ground, rules and wal on graph, constrain on graph and decode,
+              on base and formats, adapt on model, ground, rules and wal on graph, constrain on graph and decode,
               govern on ground, keys, rules and wal, convert also uses what model and text know
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
@@ -24,6 +24,7 @@ HOST = {
     "model": {"base", "text"},
     "text": {"base"},
     "convert": {"base", "model", "text"},
+    "adapt": {"base", "model", "text"},
     "graph": {"base"},
     "ground": {"base", "graph"},
     "keys": {"base"},
@@ -32,8 +33,8 @@ HOST = {
     "decode": {"base", "backends", "model", "text"},
     "constrain": {"base", "backends", "model", "text", "graph", "decode"},
     "govern": {"base", "graph", "ground", "keys", "rules", "wal"},
-    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal"},
+    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal", "adapt"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}
