@@ -24,17 +24,23 @@ fmt_str text_of(const char *string) {
     return (fmt_str){string, strlen(string)};
 }
 
+static uint64_t hash_of(fmt_str text) {
+    return fnv1a64(text.data, text.size);
+}
+
 /* The slot that holds the text, or the empty one where it belongs. */
-static uint32_t find_slot(const term_pool *pool, fmt_str text) {
-    uint32_t slot = (uint32_t)fnv1a64(text.data, text.size) & (pool->n_slots - 1);
-    while (pool->slots[slot] != 0 && !texts_equal(pool->texts[pool->slots[slot] - 1], text)) {
-        slot = (slot + 1) & (pool->n_slots - 1);
+static uint32_t find_slot(const term_pool *pool, fmt_str text, uint64_t hash) {
+    uint32_t slot = (uint32_t)hash & (pool->n_slots - 1);
+    for (term_ref ref; (ref = pool->slots[slot]) != 0; slot = (slot + 1) & (pool->n_slots - 1)) {
+        if (pool->hashes[ref - 1] == hash && texts_equal(pool->texts[ref - 1], text)) {
+            break;
+        }
     }
     return slot;
 }
 
 term_ref term_pool_find(const term_pool *pool, fmt_str text) {
-    return pool->n_slots == 0 ? 0 : pool->slots[find_slot(pool, text)];
+    return pool->n_slots == 0 ? 0 : pool->slots[find_slot(pool, text, hash_of(text))];
 }
 
 fmt_str term_pool_text(const term_pool *pool, term_ref ref) {
@@ -51,6 +57,11 @@ static bool grow_texts(term_pool *pool) {
         return false;
     }
     pool->texts = grown;
+    uint64_t *hashes = realloc(pool->hashes, room * sizeof *hashes);
+    if (hashes == NULL) {
+        return false;
+    }
+    pool->hashes = hashes;
     pool->texts_room = room;
     return true;
 }
@@ -68,7 +79,7 @@ static bool grow_slots(term_pool *pool) {
     pool->slots = slots;
     pool->n_slots = n_slots;
     for (uint32_t i = 0; i < pool->n_texts; i++) {
-        slots[find_slot(pool, pool->texts[i])] = i + 1;
+        slots[find_slot(pool, pool->texts[i], pool->hashes[i])] = i + 1;
     }
     return true;
 }
@@ -91,9 +102,9 @@ static char *take_bytes(term_pool *pool, uint64_t size) {
 }
 
 qn_status term_pool_add(term_pool *pool, fmt_str text, term_ref *out_ref, error_context *err) {
-    const term_ref found = term_pool_find(pool, text);
-    if (found != 0) {
-        *out_ref = found;
+    const uint64_t hash = hash_of(text);
+    if (pool->n_slots > 0 && pool->slots[find_slot(pool, text, hash)] != 0) {
+        *out_ref = pool->slots[find_slot(pool, text, hash)];
         return QN_OK;
     }
     if (text.size > TERM_POOL_MAX_BYTES - pool->n_bytes) {
@@ -107,7 +118,8 @@ qn_status term_pool_add(term_pool *pool, fmt_str text, term_ref *out_ref, error_
     if (text.size > 0) {
         memcpy(bytes, text.data, (size_t)text.size);
     }
-    pool->slots[find_slot(pool, text)] = pool->n_texts + 1;
+    pool->slots[find_slot(pool, text, hash)] = pool->n_texts + 1;
+    pool->hashes[pool->n_texts] = hash;
     pool->texts[pool->n_texts++] = (fmt_str){bytes, text.size};
     pool->n_bytes += text.size;
     *out_ref = pool->n_texts;
@@ -120,6 +132,7 @@ void term_pool_free(term_pool *pool) {
         free(chunk);
     }
     free(pool->texts);
+    free(pool->hashes);
     free(pool->slots);
     memset(pool, 0, sizeof *pool);
 }

@@ -24,6 +24,7 @@ struct term_chunk;
 typedef struct term_pool {
     struct term_chunk *chunks;
     fmt_str *texts;      /* [n_texts] by ref - 1 */
+    uint64_t *hashes;    /* [n_texts] of the texts: they may be long */
     uint32_t n_texts, texts_room;
     term_ref *slots;     /* [n_slots] a power of two, at most half full */
     uint32_t n_slots;
