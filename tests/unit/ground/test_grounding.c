@@ -325,14 +325,41 @@ static void what_a_volume_withdraws_or_a_scope_leaves_out_is_no_support(void **s
     fixture_close(&f);
 }
 
+/* x p y and y p z give x p z. */
+static qn_status derive_transitive(void *ctx, const q42_quin *facts, uint32_t n_facts, derived_fact *out, uint32_t room, uint32_t *out_n,
+                                   error_context *err) {
+    (void)ctx;
+    (void)err;
+    *out_n = 0;
+    for (uint32_t i = 0; i < n_facts; i++) {
+        for (uint32_t k = 0; k < n_facts && *out_n < room; k++) {
+            if (facts[i].predicate == facts[k].predicate && facts[i].object == facts[k].subject) {
+                out[(*out_n)++] = (derived_fact){
+                    .fact = {.subject = facts[i].subject, .predicate = facts[i].predicate, .object = facts[k].object},
+                    .rule = 9,
+                    .n_premises = 2,
+                    .premises = {i, k}};
+            }
+        }
+    }
+    return QN_OK;
+}
+
 static void rules_are_given_what_a_volume_says_about_both_ends(void **state) {
     (void)state;
-    static const fixture_row rows[] = {{{T("a"), T("in"), T("b")}, 0}, {{T("b"), T("in"), T("c")}, 0}};
+    static const fixture_row rows[] = {
+        {{T("a"), T("in"), T("b")}, 0}, {{T("b"), T("in"), T("c")}, 0}, {{T("d"), T("in"), T("e")}, 0}};
     fixture f;
     fixture_open_rows(&f, rows);
-    const grounding_claim c = {.subject = fixture_id(T("a")), .predicate = fixture_id(T("in")), .object = fixture_id(T("c"))};
-    const fact_deriver rules = {NULL, derive_chain}; /* knows other ids: derives nothing, and is asked */
-    const grounding_result got = judge(&c, &(grounding_options){.volumes = &f.gv, .n_volumes = 1, .rules_of = &rules});
+    grounding_claim c = {.subject = fixture_id(T("a")), .predicate = fixture_id(T("in")), .object = fixture_id(T("c"))};
+    const fact_deriver rules = {NULL, derive_transitive};
+    const grounding_options options = {.volumes = &f.gv, .n_volumes = 1, .rules_of = &rules};
+    grounding_result got = judge(&c, &options);
+    check("derived", &got, GROUNDING_SUPPORTED, 1);
+    assert_int_equal(got.n_steps, 3);
+    assert_true(got.proof[2].fact.object == c.object && got.evidence.parity == q42_quin_parity(&got.evidence));
+    c.object = fixture_id(T("e"));
+    got = judge(&c, &options);
     check("not derived", &got, GROUNDING_WEAK, 2.0 / 3);
     fixture_close(&f);
 }
