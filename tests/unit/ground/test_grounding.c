@@ -197,6 +197,22 @@ static void a_claim_does_not_support_itself(void **state) {
     assert_int_equal(got.n_refused, 5);
 }
 
+static bool give_claim_elsewhere(void *ctx, uint64_t id, q42_quin *out_fact) {
+    (void)ctx;
+    (void)id;
+    *out_fact = q42_quin_make(S, P, O, C, 0);
+    return true;
+}
+
+static void a_claim_in_another_graph_does_not_support_itself_either(void **state) {
+    (void)state;
+    const fact_resolver resolver = {NULL, give_claim_elsewhere};
+    const uint64_t ids[] = {id_of(q42_quin_make(S, P, O, C, 0))};
+    const grounding_result got = judge(&claim, &(grounding_options){.citations = ids, .n_citations = 1, .resolver = &resolver});
+    check("itself elsewhere", &got, GROUNDING_ABSENT, 0);
+    assert_int_equal(got.n_refused, 1);
+}
+
 static void the_same_statement_from_the_prompt_is_no_self_citation(void **state) {
     (void)state;
     const q42_quin fact = q42_quin_make(S, P, O, 0, 0);
@@ -376,6 +392,7 @@ int main(void) {
         cmocka_unit_test(a_statement_and_its_contradiction_are_supported_and_disputed),
         cmocka_unit_test(a_cited_fact_is_evidence),
         cmocka_unit_test(a_claim_does_not_support_itself),
+        cmocka_unit_test(a_claim_in_another_graph_does_not_support_itself_either),
         cmocka_unit_test(the_same_statement_from_the_prompt_is_no_self_citation),
         cmocka_unit_test(what_follows_by_rules_is_supported_with_its_proof),
         cmocka_unit_test(rules_see_only_what_counts),
