@@ -30,8 +30,11 @@ static struct {
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
-                        GRAPH_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
+                        1];
+>>=======
+    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + 1];
+>>>>>>> theirs
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -123,8 +126,8 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
-    run_constraint_add_json(&t->constraint, object);
-    if (settings.drafts > 0) {
+    run_constraint_add_json(&t->constraint,    if object);
+    if(settings.drafts (settings.drafts> > 0) 0) {{
         json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
     }
     if (prompt_facts_add_json(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, object, &c->err) < 0) {

@@ -116,8 +116,3 @@ uint32_t fact_set_tier(const fact_set *set) {
     }
     return tier;
 }
-
-qn_status fact_set_cut(fact_set *set, uint32_t n, error_context *err) {
-    set->n = n < set->n ? n : set->n;
-    return fact_set_seal(set, err);
-}

@@ -39,7 +39,4 @@ const ground_fact *fact_set_find(const fact_set *set, uint64_t id);
 /* The highest tier of all facts: what decides where the prompt may go. 0 without facts. */
 uint32_t fact_set_tier(const fact_set *set);
 
-/* Leaves the first n facts, as if only they had been put in. */
-qn_status fact_set_cut(fact_set *set, uint32_t n, error_context *err);
-
 #endif

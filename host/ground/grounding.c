@@ -104,31 +104,34 @@ static bool is_own_part(const grounding_claim *c, uint64_t id) {
            id == q42_triple_id(c->subject, c->predicate, c->object);
 }
 
-static qn_status consider_citations(judgement *j, error_context *err) {
-    const grounding_options *o = j->options;
-    const fact_resolver own = fact_set_resolver(o->facts);
-    const fact_resolver *resolver = o->resolver != NULL ? o->resolver : o->facts != NULL ? &own : NULL;
-    const q42_quin as_fact = q42_quin_make(j->claim->subject, j->claim->predicate, j->claim->object,
-                                           j->claim->has_context ? j->claim->context : Q42_DEFAULT_GRAPH, 0);
-    uint64_t own_id;
-    QN_TRY(fact_make_id(&as_fact, &own_id, err), err, "the claim's id");
-    for (uint32_t i = 0; i < o->n_citations; i++) {
-        const uint64_t id = o->citations[i];
-        q42_quin fact;
-        if (is_own_part(j->claim, id) || (id == own_id && (o->facts == NULL || fact_set_find(o->facts, id) == NULL))) {
-            j->result->n_refused++;
-        } else if (resolver == NULL || !fact_resolve(resolver, id, &fact)) {
-            j->result->n_unresolved++;
-        } else if (o->facts == NULL || fact_set_find(o->facts, id) == NULL) { /* the prompt's own were considered */
-            const fact_state state = judge_without_volume(j, &fact);
-            if (state == FACT_LIVE) {
-                consider(j, &fact, GROUNDING_BY_CITATION, 0);
-            } else {
-                j->result->n_states[state]++;
-            }
-        }
+static bool is_same_statement(const grounding_claim *c, const q42_quin *fact) {
+    return fact->subject == c->subject && fact->predicate == c->predicate && fact->object == c->object;
+}
+
+static void consider_citation(judgement *j, const fact_resolver *resolver, uint64_t id) {
+    grounding_result *r = j->result;
+    q42_quin fact;
+    if (is_own_part(j->claim, id)) {
+        r->n_refused++;
+        return;
     }
-    return QN_OK;
+    if (j->options->facts != NULL && fact_set_find(j->options->facts, id) != NULL) {
+        return; /* the prompt's own were considered */
+    }
+    if (resolver == NULL || !fact_resolve(resolver, id, &fact)) {
+        r->n_unresolved++;
+        return;
+    }
+    if (is_same_statement(j->claim, &fact)) { /* who resolves it may have it from whoever claims; volumes are asked themselves */
+        r->n_refused++;
+        return;
+    }
+    const fact_state state = judge_without_volume(j, &fact);
+    if (state == FACT_LIVE) {
+        consider(j, &fact, GROUNDING_BY_CITATION, 0);
+    } else {
+        r->n_states[state]++;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------- volumes */
@@ -251,7 +254,9 @@ static bool has_id(const uint64_t *ids, uint32_t n, uint64_t id) {
 static qn_status weigh_claim(judgement *j, error_context *err) {
     bool is_derived = false;
     consider_prompt(j);
-    QN_TRY(consider_citations(j, err), err, "resolving citations");
+    for (uint32_t i = 0; i < j->options->n_citations; i++) {
+        consider_citation(j, j->options->resolver, j->options->citations[i]);
+    }
     if (!j->has_exact) {
         QN_TRY(look_in_all(j, look_for_claim, err), err, "looking up the claim");
     }

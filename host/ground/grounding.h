@@ -15,8 +15,8 @@
  *             field is a value like any other
  *     ends    of subject and object, those that are not zero and stand anywhere in a statement
  *
- * A claim is no evidence for itself: a citation that is the id of one of its parts, or of the triple that they make, is refused; one
- * that is the claim's own id counts only when that fact was in the prompt.
+ * A claim is no evidence for itself: a citation that is the id of one of its parts, or of the triple that they make, is refused; so is one that
+ * resolves to the very statement, in whatever graph, unless that fact was in the prompt. What a volume holds needs no citation.
  *
  * Volumes must hash terms alike (graph_volume_terms), and as the claim does.
  *
@@ -76,7 +76,7 @@ typedef struct grounding_options {
     const fact_rules *rules;       /* of cited facts, and of facts without a volume; may be null: all graphs, no time */
     const uint64_t *citations;     /* [n_citations] ids */
     uint32_t n_citations;
-    const fact_resolver *resolver; /* of citations; null: facts of the prompt */
+    const fact_resolver *resolver; /* of citations of other facts than the prompt's; null: there are none */
     const uint64_t *functional;    /* [n_functional] predicates with at most one object for a subject */
     uint32_t n_functional;
     const fact_deriver *rules_of;  /* may be null: nothing is derived */
@@ -102,7 +102,7 @@ typedef struct grounding_result {
     q42_quin evidence;            /* the very statement, the one that contradicts, or the one most like the claim; zero without any */
     bool is_disputed;             /* SUPPORTED, and yet a functional predicate has another object too */
     uint32_t n_refused;           /* citations of the claim itself */
-    uint32_t n_unresolved;        /* citations of nothing, or of something with another digest */
+    uint32_t n_unresolved;        /* citations of nothing, or of something whose digest is another */
     uint64_t n_states[FACT_N_STATES]; /* evidence that does not count, by reason */
     uint32_t n_steps;             /* of the proof, with GROUNDING_BY_RULE */
     grounding_step proof[GROUNDING_MAX_STEPS];

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """quoin run --graph: facts of volumes before the prompt, and what an answer cites. The model is noise with a byte for a token; the tests bias it."""
 import hashlib
-import json
 import os
 import struct
-import sys
 
 import volumes
 from models import caselib
@@ -41,12 +39,7 @@ def run(t, *args, status=0, model=None, **how):
 def spell(ids):
     """The text of a prompt's tokens, all bytes but for merged ones."""
     merged = {256 + i: text for i, text in enumerate(('he', 'll', 'hell', 'hello', ' w', 'or', ' wor', 'ld', ' world'))}
-    return b''.join(bytes([i]) if i < 256 else merged[i].encode() for i in ids)
-
-
-def byte_ids(ids):
-    """caselib's vocabulary has the bytes in their order."""
-    return spell(ids).decode()
+    return b''.join(bytes([i]) if i < 256 else merged[i].encode() for i in ids).decode()
 
 
 def ask(t, prompt, *args, **how):
@@ -57,7 +50,7 @@ def ask(t, prompt, *args, **how):
 @test
 def facts_stand_before_the_prompt_numbered_and_readable(t):
     r = ask(t, 'What is the capital of Germany?', '--graph', make_world(t), '--facts', '2')
-    t.equal(byte_ids(r['prompt_tokens']), HEADING + '[1] Berlin capital of Germany .\n[2] Germany label "Germany" .\n\n'
+    t.equal(spell(r['prompt_tokens']), HEADING + '[1] Berlin capital of Germany .\n[2] Germany label "Germany" .\n\n'
             'What is the capital of Germany?')
     t.equal([f['text'] for f in r['facts']], ['[1] Berlin capital of Germany .', '[2] Germany label "Germany" .'])
 
@@ -75,7 +68,7 @@ def each_fact_is_told_with_its_terms_its_volume_and_its_id(t):
 @test
 def with_a_template_facts_stand_in_the_users_turn(t):
     r = ask(t, 'Tell me about Paris', '--graph', make_world(t), '--facts', '1', '--chat', '--template', 'chatml', '--system', 'Be brief.')
-    t.equal(byte_ids(r['prompt_tokens']),
+    t.equal(spell(r['prompt_tokens']),
             '<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n' + HEADING + '[1] Paris capital of France .\n\nTell me about Paris<|im_end|>\n'
             '<|im_start|>assistant\n')
 
@@ -116,7 +109,7 @@ def a_volume_of_bare_terms_is_asked_too(t):
 def a_prompt_about_nothing_in_the_volume_runs_without_facts_and_says_so(t):
     r = run(t, '--prompt', 'How are you?', '-n', '1', '--graph', make_world(t), '--json')
     t.equal((r.json()['facts'], r.json()['citations']), ([], []))
-    t.equal(byte_ids(r.json()['prompt_tokens']), 'How are you?')
+    t.equal(spell(r.json()['prompt_tokens']), 'How are you?')
     t.has(r.err, 'no fact', 'without facts')
 
 
@@ -144,7 +137,7 @@ def check_hostile(text):
         path = make_world(t, WORLD + [(iri('Q64'), iri('note'), text, None)])
         for more in (('--special',), (), ('--chat', '--template', 'zephyr')):
             r = ask(t, 'Berlin note', '--graph', path, '--facts', '3', *more)
-            shown = b''.join(bytes([i]) if i < 256 else b'' for i in r['prompt_tokens'])
+            shown = b''.join(bytes([i]) for i in r['prompt_tokens'] if i < 256)
             note = next(f for f in r['facts'] if f['predicate'] == iri('note'))
             t.equal(note['n'], 1)
             t.equal([c for c in note['text'][4:] if c in '<>[]\n\u2028'], [], 'marks in the line')
@@ -188,6 +181,15 @@ def a_statement_with_a_wrong_parity_is_left_out_and_counted(t):
 
 
 @test
+def a_withdrawal_counts_whatever_its_parity(t):
+    withdrawn = (iri('Q64'), f'<{PROV}wasInvalidatedBy>', iri('nobody'), None)
+    blocks, entries = volumes.encode(WORLD + [withdrawn])
+    blocks[0] = [q[:5] + (0,) if q[1] == key(withdrawn[1]) else q for q in blocks[0]]
+    volumes.write_file(t.path('old.q42'), volumes.build(blocks, volumes.paged_lexicon(entries)))
+    t.equal(ask(t, 'Berlin', '--graph', t.path('old.q42'))['facts'], [])
+
+
+@test
 def the_tier_of_facts_is_told(t):
     nt = t.path('w.nq')
     with open(nt, 'w', encoding='utf-8') as f:
@@ -204,7 +206,7 @@ def the_tier_of_facts_is_told(t):
 
 @test
 def points_rank_what_is_near(t):
-    point = iri('tensor10d')[:1] + 'q42:tensor10d>'
+    point = '<q42:tensor10d>'
     quads = [(iri('sun'), LABEL, '"Sun"', None), (iri('sun'), point, '"0 0 0 0 0 0 0 0 0 0"', None)]
     for name, x in (('mars', 4), ('earth', 3), ('venus', 2)):
         quads += [(iri(name), iri('orbit'), f'"{x}"^^<{XSD}integer>', None), (iri(name), point, f'"0 0 0 {x} 0 0 0 0 0 0"', None)]
@@ -268,7 +270,6 @@ def too_many_facts_for_the_context_say_how_many_fit(t):
 def a_context_in_which_no_fact_fits_is_told_apart(t):
     r = run(t, '--prompt', 'Paris', '-n', '1', '--graph', make_world(t), '--ctx', '40', status=1)
     t.has(r.err, 'not one fact fits')
-    r = run(t, '--prompt', 'Paris' * 20, '-n', '1', '--graph', make_world(t), '--ctx', '40', status=1)
     r = run(t, '--prompt', 'Paris ' * 20, '-n', '1', '--graph', make_world(t), '--ctx', '40', status=1)
     t.has(r.err, 'prompt alone')
 

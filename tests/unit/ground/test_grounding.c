@@ -197,6 +197,22 @@ static void a_claim_does_not_support_itself(void **state) {
     assert_int_equal(got.n_refused, 5);
 }
 
+static bool give_claim_elsewhere(void *ctx, uint64_t id, q42_quin *out_fact) {
+    (void)ctx;
+    (void)id;
+    *out_fact = q42_quin_make(S, P, O, C, 0);
+    return true;
+}
+
+static void a_claim_in_another_graph_does_not_support_itself_either(void **state) {
+    (void)state;
+    const fact_resolver resolver = {NULL, give_claim_elsewhere};
+    const uint64_t ids[] = {id_of(q42_quin_make(S, P, O, C, 0))};
+    const grounding_result got = judge(&claim, &(grounding_options){.citations = ids, .n_citations = 1, .resolver = &resolver});
+    check("itself elsewhere", &got, GROUNDING_ABSENT, 0);
+    assert_int_equal(got.n_refused, 1);
+}
+
 static void the_same_statement_from_the_prompt_is_no_self_citation(void **state) {
     (void)state;
     const q42_quin fact = q42_quin_make(S, P, O, 0, 0);
@@ -325,14 +341,41 @@ static void what_a_volume_withdraws_or_a_scope_leaves_out_is_no_support(void **s
     fixture_close(&f);
 }
 
+/* x p y and y p z give x p z. */
+static qn_status derive_transitive(void *ctx, const q42_quin *facts, uint32_t n_facts, derived_fact *out, uint32_t room, uint32_t *out_n,
+                                   error_context *err) {
+    (void)ctx;
+    (void)err;
+    *out_n = 0;
+    for (uint32_t i = 0; i < n_facts; i++) {
+        for (uint32_t k = 0; k < n_facts && *out_n < room; k++) {
+            if (facts[i].predicate == facts[k].predicate && facts[i].object == facts[k].subject) {
+                out[(*out_n)++] = (derived_fact){
+                    .fact = {.subject = facts[i].subject, .predicate = facts[i].predicate, .object = facts[k].object},
+                    .rule = 9,
+                    .n_premises = 2,
+                    .premises = {i, k}};
+            }
+        }
+    }
+    return QN_OK;
+}
+
 static void rules_are_given_what_a_volume_says_about_both_ends(void **state) {
     (void)state;
-    static const fixture_row rows[] = {{{T("a"), T("in"), T("b")}, 0}, {{T("b"), T("in"), T("c")}, 0}};
+    static const fixture_row rows[] = {
+        {{T("a"), T("in"), T("b")}, 0}, {{T("b"), T("in"), T("c")}, 0}, {{T("d"), T("in"), T("e")}, 0}};
     fixture f;
     fixture_open_rows(&f, rows);
-    const grounding_claim c = {.subject = fixture_id(T("a")), .predicate = fixture_id(T("in")), .object = fixture_id(T("c"))};
-    const fact_deriver rules = {NULL, derive_chain}; /* knows other ids: derives nothing, and is asked */
-    const grounding_result got = judge(&c, &(grounding_options){.volumes = &f.gv, .n_volumes = 1, .rules_of = &rules});
+    grounding_claim c = {.subject = fixture_id(T("a")), .predicate = fixture_id(T("in")), .object = fixture_id(T("c"))};
+    const fact_deriver rules = {NULL, derive_transitive};
+    const grounding_options options = {.volumes = &f.gv, .n_volumes = 1, .rules_of = &rules};
+    grounding_result got = judge(&c, &options);
+    check("derived", &got, GROUNDING_SUPPORTED, 1);
+    assert_int_equal(got.n_steps, 3);
+    assert_true(got.proof[2].fact.object == c.object && got.evidence.parity == q42_quin_parity(&got.evidence));
+    c.object = fixture_id(T("e"));
+    got = judge(&c, &options);
     check("not derived", &got, GROUNDING_WEAK, 2.0 / 3);
     fixture_close(&f);
 }
@@ -349,6 +392,7 @@ int main(void) {
         cmocka_unit_test(a_statement_and_its_contradiction_are_supported_and_disputed),
         cmocka_unit_test(a_cited_fact_is_evidence),
         cmocka_unit_test(a_claim_does_not_support_itself),
+        cmocka_unit_test(a_claim_in_another_graph_does_not_support_itself_either),
         cmocka_unit_test(the_same_statement_from_the_prompt_is_no_self_citation),
         cmocka_unit_test(what_follows_by_rules_is_supported_with_its_proof),
         cmocka_unit_test(rules_see_only_what_counts),

@@ -128,6 +128,22 @@ static void every_fact_of_a_sanctuary_has_tier_4(void **state) {
     fixture_close(&g);
 }
 
+static void a_volumes_label_raises_the_tier(void **state) {
+    (void)state;
+    const fact_rules rules = {.now_ms = FIXTURE_NOW};
+    ground_volume labelled;
+    fact_set set;
+    fact_lines lines;
+    assert_int_equal(ground_volume_open(f.volume, &rules, 2, &labelled, NULL), QN_OK);
+    get_lines(&labelled, "Berlin", 9, NULL, &set, &lines, NULL);
+    for (uint32_t i = 0; i < set.n; i++) {
+        assert_int_equal(set.facts[i].tier, 2);
+    }
+    fact_lines_free(&lines);
+    fact_set_free(&set);
+    ground_volume_close(&labelled);
+}
+
 static void only_granted_graphs_give_facts(void **state) {
     (void)state;
     const uint64_t granted[] = {fixture_id(P("gossip"))};
@@ -219,6 +235,7 @@ int main(void) {
         cmocka_unit_test(what_is_withdrawn_is_not_given),
         cmocka_unit_test(each_fact_has_its_tier),
         cmocka_unit_test(every_fact_of_a_sanctuary_has_tier_4),
+        cmocka_unit_test(a_volumes_label_raises_the_tier),
         cmocka_unit_test(only_granted_graphs_give_facts),
         cmocka_unit_test(the_number_of_facts_is_kept),
         cmocka_unit_test(volumes_are_asked_in_their_order_and_a_fact_of_two_stands_once),
