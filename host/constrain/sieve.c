@@ -86,7 +86,9 @@ qn_status sieve_create(const sieve_spec *spec, const constraint_target *target, 
     *s = (sieve){.n_tokens = tokenizer_size(target->tok), .beam = spec->beam, .review_below = spec->review_below};
     qn_status status = open_volume(s, spec, err);
     status = status < 0 ? status : fill_slots(s, spec, target->tok, err);
-    status = status < 0 ? status : copy_stops(s, target, err);
+    if (status == QN_OK && (status = copy_stops(s, target, err)) < 0) {
+        error_put_path(err, status, spec->path);
+    }
     status = status < 0 ? status : allocate(s, err);
     if (status == QN_OK && s->volume != NULL) {
         status = graph_volume_check_files(s->volume, err);

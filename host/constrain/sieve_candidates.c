@@ -2,6 +2,7 @@
 #include "constrain/sieve_candidates.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,11 +97,22 @@ static bool may_stand(uint32_t place, ntriples_kind kind) {
     return place == NTRIPLES_OBJECT || kind == NTRIPLES_IRI || (kind == NTRIPLES_BLANK && place == NTRIPLES_SUBJECT);
 }
 
+/* Puts "FILE: line L: " or "FILE: [slot]: " before words that do not know them. */
+static qn_status put_place(const filler *f, qn_status status, uint32_t line) {
+    char place[512];
+    if (status < 0 && line > 0) {
+        snprintf(place, sizeof place, "%.400s: line %u", f->spec->path, line);
+    } else if (status < 0) {
+        snprintf(place, sizeof place, "%.400s: [%s]", f->spec->path, sieve_slot_name(f->slot));
+    }
+    return status < 0 ? error_put_path(f->err, status, place) : status;
+}
+
 /* One term that fills `text`; it lies in f->room or in text. */
 static qn_status read_term(filler *f, const char *text, uint32_t line, uint32_t place, ntriples_term *out) {
     text_reader r;
     text_reader_begin(&r, "term", text, f->err);
-    QN_TRY(pattern_read_term(f->query, &r, f->room, out), f->err, "%s: line %u", f->spec->path, line);
+    QN_TRY(put_place(f, pattern_read_term(f->query, &r, f->room, out), line), f->err, "reading a term");
     if (r.at != r.end) {
         return FAIL(f->err, QN_BAD_INPUT, "%s: line %u: behind the term stands \"%.60s\"; a label has a line of its own", f->spec->path, line, r.at);
     }
@@ -245,8 +257,7 @@ static qn_status take_matching(filler *f) {
         return FAIL(f->err, QN_BAD_INPUT, "%s: [%s] has a pattern, and [sieve] names no volume to ask", f->spec->path, sieve_slot_name(f->slot));
     }
     for (uint32_t i = 0; i < slot->n_patterns; i++) {
-        QN_TRY(query_add_pattern(f->query, slot->patterns[i], f->err), f->err, "%s: reading a pattern of [%s]", f->spec->path,
-               sieve_slot_name(f->slot));
+        QN_TRY(put_place(f, query_add_pattern(f->query, slot->patterns[i], f->err), 0), f->err, "reading a pattern");
     }
     const pattern_slot *place = &f->query->patterns[0].slots[f->slot];
     if (place->kind != SLOT_VARIABLE) {
@@ -297,7 +308,10 @@ static qn_status begin(filler *f, error_context *err) {
         return FAIL(err, QN_NO_HOST_MEM, "out of memory");
     }
     for (uint32_t i = 0; i < f->spec->n_prefixes; i++) {
-        QN_TRY(query_add_prefix(f->query, f->spec->prefixes[i], err), err, "%s: reading a prefix", f->spec->path);
+        const qn_status status = query_add_prefix(f->query, f->spec->prefixes[i], err);
+        if (status < 0) {
+            return error_put_path(err, status, f->spec->path);
+        }
     }
     return QN_OK;
 }

@@ -12,7 +12,7 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --drafts --drafts $_quoin_options_governed -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts --drafts $_quoin_options_governed --grammar --json-schema --sieve -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
 >>=======
             "--logprobs --drafts --graph --facts --near --show-prompt -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
 >>>>>>> theirs
