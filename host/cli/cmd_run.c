@@ -7,6 +7,7 @@
 #include "base/text_buffer.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
+#include "cli/sentinel_options.h"
 #include "decode/generate.h"
 
 #define DEFAULT_BUDGET 256u
@@ -20,10 +21,11 @@ static struct {
     bool has_deadline;
     engine_options engine;
     sampling_options sampling;
+    sentinel_options sentinel;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + SENTINEL_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -39,6 +41,8 @@ static const option *run_options(void) {
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
+    sentinel_options_init(&settings.sentinel, row);
+    row += SENTINEL_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -49,6 +53,7 @@ typedef struct transcript {
     const tokenizer *tok;
     json_t *tokens, *logprobs;
     text_buffer text;
+    sentinel_run *sentinel;
     bool is_closed; /* standard output does not take any more */
 } transcript;
 
@@ -104,6 +109,7 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
+    json_object_set_new(object, "sentinel", sentinel_run_json(t->sentinel));
     return command_print_json(c, object);
 }
 
@@ -133,6 +139,7 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
         log_line(QN_LOG_ERROR, "stopped after %u tokens: nobody takes the text", r->n_generated);
         return EXIT_IO;
     }
+    sentinel_run_tell(t->sentinel);
     report_stop(r, !settings.has_deadline);
     return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : EXIT_DONE;
 }
@@ -141,7 +148,7 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
-static int generate(command_context *c, engine *e, const prompt_input *input) {
+static int generate(command_context *c, engine *e, const prompt_input *input, sentinel_run *sentinel) {
     sampler chooser = {0};
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(e->m->tok);
@@ -149,8 +156,8 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
         sampler_create(&sampling, e->m->hparams.n_vocab, n_tokens, &chooser, &c->err) < 0) {
         return command_fail(c);
     }
-    transcript t = {
-        .c = c, .tok = e->m->tok, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL};
+    transcript t = {.c = c, .tok = e->m->tok, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL,
+                    .sentinel = sentinel};
     generate_options options = {.max_tokens = settings.budget,
                                 .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
                                 .n_logprobs = settings.logprobs,
@@ -162,9 +169,12 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
     for (uint32_t i = 0; i < input->stops.count && options.n_stops < GENERATE_MAX_STOPS; i++) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
-    generate_result result;
-    const qn_status status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result,
-                                          &c->err);
+    generate_result result = {.reason = STOP_ERROR};
+    qn_status status = sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
+    if (status >= 0) {
+        status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
+        sentinel_run_end(sentinel, &result);
+    }
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
@@ -173,9 +183,20 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
     return exit_status;
 }
 
-static int run(command_context *c) {
+/* From a prompt that was read to an exit status. */
+static int run_prompt(command_context *c, prompt_input *input, sentinel_run *sentinel) {
     engine e;
+    if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
+        return command_fail(c);
+    }
+    const int status = prompt_encode(&settings.prompt, e.m, input, &c->err) < 0 ? command_fail(c) : generate(c, &e, input, sentinel);
+    engine_close(&e);
+    return status;
+}
+
+static int run(command_context *c) {
     prompt_input input = {0};
+    sentinel_run sentinel = {.shared = {.fd = -1}};
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);
@@ -186,20 +207,10 @@ static int run(command_context *c) {
         command_fail(c);
         return EXIT_USAGE;
     }
-    int status;
-    if (prompt_load(&settings.prompt, &input, &c->err) < 0 ||
-        engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
-        status = command_fail(c);
-        prompt_free(&input);
-        return status;
-    }
-    if (prompt_encode(&settings.prompt, e.m, &input, &c->err) < 0) {
-        status = command_fail(c);
-    } else {
-        status = generate(c, &e, &input);
-    }
+    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) >= 0 && sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0;
+    const int status = is_ready ? run_prompt(c, &input, &sentinel) : command_fail(c);
+    sentinel_run_close(&sentinel);
     prompt_free(&input);
-    engine_close(&e);
     return status;
 }
 

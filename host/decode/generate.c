@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/scrub.h"
 #include "decode/drafts.h"
 #include "decode/token_choice.h"
 
@@ -227,6 +228,7 @@ qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32
         session_want_top(s, 0, 0);
     }
     token_choice_deinit(&l.choice);
-    free(l.room);
+    scrub_free(l.room, l.room_bytes);
+    scrub_memory(NULL, SCRUB_TEXT, &l, sizeof l); /* the detokenizer's tail, candidates, guesses */
     return status;
 }

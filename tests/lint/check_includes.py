@@ -27,9 +27,12 @@ HOST = {
     "keys": {"base"},
     "wal": {"base", "graph", "keys"},
     "decode": {"base", "backends", "model", "text"},
+    "sentinel": {"base", "text", "decode"},
+    "residency": {"base"},
     "govern": {"base", "backends", "model", "text", "decode"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "engine", "keys", "wal"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "engine", "keys", "wal", "sentinel",
+            "residency"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}

@@ -1,9 +1,10 @@
 /* test_slot_ring.c — order, fullness, counts that cannot be, and two threads at once. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <threads.h>
 
 #include <cmocka.h>
 
@@ -85,16 +86,16 @@ static void a_head_that_cannot_be_makes_the_ring_empty(void **state) {
 
 #define N_STRESS 200000u
 
-static int write_all(void *arg) {
+static void *write_all(void *arg) {
     ring *r = arg;
     for (uint64_t i = 0; i < N_STRESS;) {
         if (push(r, i)) {
             i++;
         } else {
-            thrd_yield();
+            sched_yield();
         }
     }
-    return 0;
+    return NULL;
 }
 
 static void two_threads_lose_nothing_and_swap_nothing(void **state) {
@@ -102,20 +103,20 @@ static void two_threads_lose_nothing_and_swap_nothing(void **state) {
     static const uint32_t capacities[] = {1, 3, 64};
     for (size_t i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
         static ring r;
-        thrd_t writer;
+        pthread_t writer;
         uint64_t next = 0;
         open_ring(&r, capacities[i]);
-        assert_int_equal(thrd_create(&writer, write_all, &r), thrd_success);
+        assert_int_equal(pthread_create(&writer, NULL, write_all, &r), 0);
         while (next < N_STRESS) {
             const uint64_t value = pop(&r);
             if (value == UINT64_MAX) {
-                thrd_yield();
+                sched_yield();
             } else {
                 assert_int_equal(value, next);
                 next++;
             }
         }
-        thrd_join(writer, NULL);
+        pthread_join(writer, NULL);
     }
 }
 

@@ -1,10 +1,11 @@
 /* test_streams.c — records and messages, what is dropped, END that never is, and an observer that scribbles. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
 
 #include <cmocka.h>
 
@@ -176,26 +177,26 @@ static void a_mad_observer_loses_records_and_nothing_else(void **state) {
     free(p.block);
 }
 
-static int run_with_threads(void *arg) {
+static void *run_with_threads(void *arg) {
     pair *p = arg;
     for (uint32_t i = 0; i < 50000; i++) {
         post(p, i);
     }
     run_streams_end(&p->run, 50000, 1);
-    return 0;
+    return NULL;
 }
 
 static void an_observer_in_another_thread_sees_steps_grow_and_then_the_end(void **state) {
     (void)state;
     pair p = open_pair(32, 4);
-    thrd_t writer;
+    pthread_t writer;
     uint64_t n = 0;
     uint32_t last = 0;
-    assert_int_equal(thrd_create(&writer, run_with_threads, &p), thrd_success);
+    assert_int_equal(pthread_create(&writer, NULL, run_with_threads, &p), 0);
     while (!p.observer.is_over) {
         quoin_logit_record got;
         if (!observer_streams_take(&p.observer, &got)) {
-            thrd_yield();
+            sched_yield();
         } else if (!p.observer.is_over) {
             assert_true(n == 0 || got.step > last);
             assert_int_equal(got.token, got.step + 100);
@@ -203,7 +204,7 @@ static void an_observer_in_another_thread_sees_steps_grow_and_then_the_end(void 
             n++;
         }
     }
-    thrd_join(writer, NULL);
+    pthread_join(writer, NULL);
     assert_int_equal(n + observer_streams_dropped(&p.observer), 50000);
     free(p.block);
 }
