@@ -115,7 +115,7 @@ static qn_status wait_for_sessions(residency *r, const residency_eviction *how, 
 
 /* Somebody else may have evicted while the lock was open: what is there is looked at again. */
 static qn_status evict_locked(residency *r, const residency_eviction *how, scrub_report *report, error_context *err) {
-    scrub_report own = {{0}};
+    scrub_report own = {0};
     if (residency_next(r->now.state, RESIDENCY_EVICT) == NO) {
         return refuse(r, RESIDENCY_EVICT, err);
     }

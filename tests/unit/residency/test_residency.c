@@ -161,7 +161,7 @@ static void try_everything(void *ctx, scrub_report *report) {
 static void nothing_is_allowed_while_it_scrubs(void **state) {
     (void)state;
     heard h;
-    scrub_report report = {{0}};
+    scrub_report report = {0};
     scrubbing s = {.r = make(&h)};
     const residency_eviction how = {.scrub = try_everything, .ctx = &s};
     bring(s.r, A);
