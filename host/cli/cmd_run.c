@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text_buffer.h"
 #include "cli/engine_options.h"
+#include "cli/events_options.h"
 #include "cli/prompt_input.h"
 #include "cli/sentinel_options.h"
 #include "decode/generate.h"
@@ -22,10 +23,12 @@ static struct {
     engine_options engine;
     sampling_options sampling;
     sentinel_options sentinel;
+    events_options events;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + SENTINEL_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + SENTINEL_OPTION_ROWS +
+                        EVENTS_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -43,6 +46,8 @@ static const option *run_options(void) {
     row += SAMPLING_OPTION_ROWS;
     sentinel_options_init(&settings.sentinel, row);
     row += SENTINEL_OPTION_ROWS;
+    events_options_init(&settings.events, row);
+    row += EVENTS_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -148,7 +153,7 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
-static int generate(command_context *c, engine *e, const prompt_input *input, sentinel_run *sentinel) {
+static int generate(command_context *c, engine *e, const prompt_input *input, sentinel_run *sentinel, run_events *events) {
     sampler chooser = {0};
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(e->m->tok);
@@ -164,7 +169,9 @@ static int generate(command_context *c, engine *e, const prompt_input *input, se
                                 .at_start = input->starts_text,
                                 .cancel = &c->services.cancel,
                                 .on_token = on_token,
-                                .ctx = &t};
+                                .ctx = &t,
+                                .on_prefilled = run_events_prefilled,
+                                .prefilled_ctx = events};
     options.n_stops = model_stop_ids(e->m, options.stops, GENERATE_MAX_STOPS);
     for (uint32_t i = 0; i < input->stops.count && options.n_stops < GENERATE_MAX_STOPS; i++) {
         options.stops[options.n_stops++] = input->stops.ids[i];
@@ -172,31 +179,40 @@ static int generate(command_context *c, engine *e, const prompt_input *input, se
     generate_result result = {.reason = STOP_ERROR};
     qn_status status = sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
     if (status >= 0) {
+        run_events_begin(events, (uint32_t)input->ids.count, &c->err);
         status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
+        run_events_end(events, &result);
         sentinel_run_end(sentinel, &result);
     }
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
+    sentinel_run_scrub(sentinel, &events->early);
+    scrub_memory(&events->early, SCRUB_TEXT, t.text.text, t.text.capacity);
+    scrub_memory(&events->early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
     text_buffer_free(&t.text);
     sampler_destroy(&chooser);
     return exit_status;
 }
 
 /* From a prompt that was read to an exit status. */
-static int run_prompt(command_context *c, prompt_input *input, sentinel_run *sentinel) {
+static int run_prompt(command_context *c, prompt_input *input, sentinel_run *sentinel, run_events *events) {
     engine e;
+    settings.engine.on_stage = run_events_stage;
+    settings.engine.stage_ctx = events;
     if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
         return command_fail(c);
     }
-    const int status = prompt_encode(&settings.prompt, e.m, input, &c->err) < 0 ? command_fail(c) : generate(c, &e, input, sentinel);
-    engine_close(&e);
+    const int status = prompt_encode(&settings.prompt, e.m, input, &c->err) < 0 ? command_fail(c) : generate(c, &e, input, sentinel, events);
+    prompt_forget(&settings.prompt, &events->early);
+    run_events_evict(events, &e, input);
     return status;
 }
 
 static int run(command_context *c) {
     prompt_input input = {0};
     sentinel_run sentinel = {.shared = {.fd = -1}};
+    run_events events = {0};
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);
@@ -207,9 +223,11 @@ static int run(command_context *c) {
         command_fail(c);
         return EXIT_USAGE;
     }
-    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) >= 0 && sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0;
-    const int status = is_ready ? run_prompt(c, &input, &sentinel) : command_fail(c);
+    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) >= 0 && sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0
+                          && run_events_open(&settings.events, c->args.items[0], &events, &c->err) >= 0;
+    const int status = is_ready ? run_prompt(c, &input, &sentinel, &events) : command_fail(c);
     sentinel_run_close(&sentinel);
+    run_events_close(&events);
     prompt_free(&input);
     return status;
 }

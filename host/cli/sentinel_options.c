@@ -90,6 +90,12 @@ json_t *sentinel_run_json(const sentinel_run *run) {
                      (json_int_t)r->n_records, "dropped", (json_int_t)r->n_dropped, "ended_by", describe_end(r));
 }
 
+void sentinel_run_scrub(sentinel_run *run, scrub_report *report) {
+    if (run->judge != NULL) {
+        report->bytes[SCRUB_RULES] += sentinel_scrub(run->judge);
+    }
+}
+
 void sentinel_run_close(sentinel_run *run) {
     if (run->is_watched && !run->streams.is_ended) {
         run_streams_end(&run->streams, 0, STOP_ERROR);

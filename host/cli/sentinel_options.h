@@ -7,6 +7,7 @@
 #define HOST_SENTINEL_OPTIONS_H
 #include <jansson.h>
 
+#include "base/scrub.h"
 #include "cli/options.h"
 #include "sentinel/sentinel.h"
 #include "sentinel/shared_streams.h"
@@ -36,6 +37,8 @@ void sentinel_run_end(sentinel_run *run, const generate_result *result);
 void sentinel_run_tell(const sentinel_run *run);
 /* {fired, resampled, records, dropped, ended_by}; null when neither option was given. */
 json_t *sentinel_run_json(const sentinel_run *run);
+/* Overwrites what the rules know of the answer; adds to *report. */
+void sentinel_run_scrub(sentinel_run *run, scrub_report *report);
 void sentinel_run_close(sentinel_run *run);
 
 #endif

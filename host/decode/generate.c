@@ -184,6 +184,9 @@ static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_contex
     qn_status status = prefill(l, ids, n, &is_done, err);
     const double middle = clock_seconds();
     l->result->prefill_seconds = middle - l->begin;
+    if (status == QN_OK && is_done && l->options->on_prefilled != NULL) {
+        l->options->on_prefilled(l->options->prefilled_ctx, l->result->n_prompt);
+    }
     if (status == QN_OK && is_done) {
         status = decode_and_settle(l, err);
         l->n_top = 0;
