@@ -82,9 +82,10 @@ static sentinel_action weigh(sentinel *s, uint32_t fired, sentinel_rule *out_rul
     return strongest;
 }
 
+/* At most as many as the ring holds: whoever writes faster than we read does not keep us. */
 static bool hears_abort(sentinel *s) {
     quoin_control_message message;
-    while (s->streams != NULL && run_streams_hear(s->streams, &message)) {
+    for (uint32_t i = 0; s->streams != NULL && i < QUOIN_OBSERVER_MESSAGES && run_streams_hear(s->streams, &message); i++) {
         if (message.kind == QUOIN_CONTROL_ABORT) {
             s->report.is_by_observer = true;
             s->report.pid = message.pid;
