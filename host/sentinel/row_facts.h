@@ -4,7 +4,7 @@
  *
  *     m = max x,   w_i = exp(x_i - m),   Z = sum w_i,   H = ln Z - (sum w_i (x_i - m)) / Z        0 <= H <= ln n
  *
- * exp is a polynomial of single precision with a relative error below 3e-7, and terms below exp(-80) count as 0; H is right to 1e-4 nats
+ * exp is a polynomial of single precision with a relative error below 3e-7, and no w is taken for less than exp(-80); H is right to 1e-4 nats
  * and better for rows of up to 2^20 logits. Two passes over the row, one without the entropy: both in lanes that a compiler makes vectors
  * of. The result depends on the row alone.
  *

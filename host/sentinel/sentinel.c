@@ -22,6 +22,7 @@ struct sentinel {
     char *room;                 /* [room_bytes] of one token */
     size_t room_bytes;
     row_facts facts;            /* of the row in hand */
+    bool needs_row;             /* a rule about the row is on, or somebody watches */
     run_streams *streams;
     token_judge hook;
     sentinel_report report;
@@ -119,7 +120,7 @@ static judge_verdict judge(void *ctx, const judge_question *q) {
     sentinel *s = ctx;
     uint32_t state = s->phrase_state, flags = 0;
     sentinel_rule rule = SENTINEL_RULES;
-    if (q->attempt == 0) {
+    if (q->attempt == 0 && s->needs_row) {
         s->facts = row_facts_of(q->logits, q->n_tokens, s->is_on[SENTINEL_ENTROPY] || s->streams != NULL);
     }
     const uint32_t fired = ask_token_rules(s, q, &state) | (q->attempt == 0 ? ask_row_rules(s) : 0);
@@ -158,6 +159,7 @@ static qn_status make_rules(sentinel *s, const sentinel_settings *settings, erro
     memcpy(s->actions, settings->actions, sizeof s->actions);
     s->least_margin = (float)settings->least_margin;
     s->most_entropy = (float)settings->most_entropy;
+    s->needs_row = s->is_on[SENTINEL_NON_FINITE] || s->is_on[SENTINEL_MARGIN] || s->is_on[SENTINEL_ENTROPY];
     if (s->is_on[SENTINEL_DENY]) {
         QN_TRY(deny_set_make(&s->denied, s->tok, settings, err), err, "making the deny list");
     }
@@ -203,6 +205,7 @@ void sentinel_destroy(sentinel *s) {
 
 void sentinel_watch(sentinel *s, run_streams *streams) {
     s->streams = streams;
+    s->needs_row |= streams != NULL;
 }
 
 void sentinel_begin(sentinel *s) {

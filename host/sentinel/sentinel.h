@@ -13,7 +13,8 @@
  * for, and nothing else does.
  *
  * Cost a token: one pass over the row, a second one with exp for the entropy when its rule is on or somebody watches, and a few hundred
- * comparisons; 49,152 logits take about 15 and 60 microseconds.
+ * comparisons; of 49,152 logits the first takes about 13 microseconds and both 90 (bench_sentinel), below a hundredth of what
+ * decoding a token of a model with such a vocabulary takes.
  *
  * Threading: one thread at a time per sentinel.
  * Memory:    all of it at creation; a verdict takes none. The tokenizer is borrowed.
