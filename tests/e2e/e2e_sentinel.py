@@ -88,6 +88,15 @@ def a_phrase_is_not_completed(t):
 
 
 @test
+def tokens_that_are_run_ahead_are_judged_as_others_are(t):
+    plain = generate(t, n=40)
+    path = rules(t, f'[deny]\nids = {plain["tokens"][7]}\n[repetition]\nn = 2\ntimes = 3\nwindow = 32\n')
+    alone, ahead = generate(t, '--sentinel', path, n=40), generate(t, '--sentinel', path, '--drafts', 4, n=40)
+    t.equal(ahead['tokens'], alone['tokens'])
+    t.equal(ahead['sentinel'], alone['sentinel'])
+
+
+@test
 def rules_that_cannot_be_are_refused_before_the_model_is_opened(t):
     for text, word in (('[deny]\nidz = 1\n', 'did you mean "ids"'), ('[dney]\nids = 1\n', 'did you mean "deny"'), ('', 'no rule'),
                        ('[phrase]\nphrase = "x\n', 'quotes')):
