@@ -289,6 +289,8 @@ qn_status gpu_step_run(qn_session *session, const qn_step *step, const gpu_top *
 qn_status QN_CALL gpu_state_move(qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t n_moves, qn_error *err);
 /* Zeroes all states of a new session. */
 qn_status gpu_state_clear(qn_session *session, qn_error *err);
+/* Zeroes all regions of a session. */
+qn_status gpu_scratch_clear(qn_session *session, qn_error *err);
 
 qn_status QN_CALL gpu_tap(qn_session *session, uint32_t buffer, void *data, uint64_t room, uint64_t *out_bytes, qn_error *err);
 

@@ -2,32 +2,22 @@
 #define _DEFAULT_SOURCE /* explicit_bzero */
 #include "gpu_core.h"
 
-/* Zeros go to the device as any other bytes do: that is slower than a kernel and needs none. */
-static qn_status clear_piece(qn_session *session, const gpu_piece *piece, uint64_t *bytes, qn_error *err) {
-    static const char zeros[65536];
+static uint64_t clear_window(const gpu_piece *piece) {
     if (piece->memory == NULL) {
-        return QN_OK;
+        return 0;
     }
-    const uint64_t size = piece->memory->bytes;
-    *bytes += size;
-    if (piece->memory->host != NULL) {
-        explicit_bzero(piece->memory->host, (size_t)size);
-        return QN_OK;
-    }
-    qn_status status = QN_OK;
-    for (uint64_t at = 0; at < size && status == QN_OK; at += sizeof zeros) {
-        const uint64_t now = size - at < sizeof zeros ? size - at : sizeof zeros;
-        status = gpu_upload(session->prog->device, piece->memory, at, zeros, now, err);
-    }
-    return status;
+    explicit_bzero(piece->memory->host, (size_t)piece->memory->bytes);
+    return piece->memory->bytes;
 }
 
+/* The windows first: what fails on the device does not keep them. */
 static qn_status clear_all(qn_session *session, uint64_t *bytes, qn_error *err) {
-    qn_status status = clear_piece(session, &session->upload, bytes, err);
-    for (uint32_t i = 0; i < GPU_REGIONS && status == QN_OK; i++) {
-        status = clear_piece(session, &session->pools[i], bytes, err);
+    *bytes = clear_window(&session->upload) + clear_window(&session->readback);
+    const qn_status status = gpu_scratch_clear(session, err);
+    for (uint32_t i = 0; i < session->prog->session_pools.n && status == QN_OK; i++) {
+        *bytes += session->pools[i].memory->bytes;
     }
-    return status == QN_OK ? clear_piece(session, &session->readback, bytes, err) : status;
+    return status;
 }
 
 static qn_status QN_CALL scrub_scratch(qn_session *session, uint64_t *out_bytes, qn_error *err) {
