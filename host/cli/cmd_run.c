@@ -9,7 +9,9 @@
 #include "cli/engine_options.h"
 #include "cli/govern_options.h"
 #include "cli/graph_options.h"
+#include "cli/events_options.h"
 #include "cli/prompt_input.h"
+#include "cli/sentinel_options.h"
 #include "decode/generate.h"
 #include "decode/prompt_lookup.h"
 
@@ -27,13 +29,16 @@ static struct {
     sampling_options sampling;
     govern_options govern;
     graph_options graph;
+    sentinel_options sentinel;
+    events_options events;
 } settings;
 
 static const option *run_options(void) {
     static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
                         1];
 >>=======
-    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS +
+                        EVENTS_OPTION_ROWS + 1];
 >>>>>>> theirs
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
@@ -59,6 +64,10 @@ static const option *run_options(void) {
     row += GOVERN_OPTION_ROWS;
     graph_options_init(&settings.graph, row);
     row += GRAPH_OPTION_ROWS;
+    sentinel_options_init(&settings.sentinel, row);
+    row += SENTINEL_OPTION_ROWS;
+    events_options_init(&settings.events, row);
+    row += EVENTS_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -71,6 +80,7 @@ typedef struct transcript {
     prompt_facts *facts;
     text_buffer text;
     run_constraint constraint;
+    sentinel_run *sentinel;
     bool is_closed; /* standard output does not take any more */
 } transcript;
 
@@ -126,7 +136,8 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
-    run_constraint_add_json(&t->constraint,    if object);
+    run_constraint_add_json(&t->constraint,    json_object_set_new(object, "sentinel", sentinel_run_json(t->sentinel));
+    if object);
     if(settings.drafts (settings.drafts> > 0) 0) {{
         json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
     }
@@ -169,6 +180,7 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
     if (!c->json) {
         prompt_facts_report(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size);
     }
+    sentinel_run_tell(t->sentinel);
     report_stop(r, !settings.has_deadline);
     return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : run_constraint_report(&t->constraint, r, c->json);
 }
@@ -177,7 +189,7 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
-static int generate(command_context *c, engine *e, const prompt_input *input, prompt_facts *facts) {
+static int generate(command_context *c, engine *e, const prompt_input *input, prompt_facts *facts, sentinel_run *sentinel, run_events *events) {
     sampler chooser = {0};
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(e->m->tok);
@@ -185,8 +197,8 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
         sampler_create(&sampling, e->m->hparams.n_vocab, n_tokens, &chooser, &c->err) < 0) {
         return command_fail(c);
     }
-    transcript t = {
-        .c = c, .tok = e->m->tok, .facts = facts, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL};
+    transcript t = {.c = c, .tok = e->m->tok, .facts = facts, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL,
+                    .sentinel = sentinel};
     generate_options options = {.max_tokens = settings.budget,
                                 .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
                                 .n_logprobs = settings.logprobs,
@@ -194,19 +206,30 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
                                 .hooks = {.drafts = settings.drafts > 0 ? &prompt_lookup : NULL},
                                 .cancel = &c->services.cancel,
                                 .on_token = on_token,
-                                .ctx = &t};
+                                .ctx = &t,
+                                .on_prefilled = run_events_prefilled,
+                                .prefilled_ctx = events};
     options.n_stops = model_stop_ids(e->m, options.stops, GENERATE_MAX_STOPS);
     for (uint32_t i = 0; i < input->stops.count && options.n_stops < GENERATE_MAX_STOPS; i++) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
-    generate_result result;
-    qn_status status = run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
+    generate_result result = {.reason = STOP_ERROR};
+    qn_status status = sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
+    if (status >= 0) {
+        run_events_begin(events, (uint32_t)input->ids.count, &c->err);
+        status = run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
     if (status == QN_OK) {
         status = run_constraint_generate(&t.constraint, e->s, &chooser, &input->ids, &options, &result, &c->err);
+    }
+        run_events_end(events, &result);
+        sentinel_run_end(sentinel, &result);
     }
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
+    sentinel_run_scrub(sentinel, &events->early);
+    scrub_memory(&events->early, SCRUB_TEXT, t.text.text, t.text.capacity);
+    scrub_memory(&events->early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
     text_buffer_free(&t.text);
     run_constraint_close(&t.constraint);
     sampler_destroy(&chooser);
@@ -236,8 +259,21 @@ static int run_governed(command_context *c) {
     return govern_run(c, &parts);
 }
 
-static int run(command_context *c) {
+/* From a prompt that was read to an exit status. */
+static int run_prompt(command_context *c, prompt_input *input, sentinel_run *sentinel, run_events *events) {
     engine e;
+    settings.engine.on_stage = run_events_stage;
+    settings.engine.stage_ctx = events;
+    if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
+        return command_fail(c);
+    }
+    const int status = prompt_encode(&settings.prompt, e.m, input, &c->err) < 0 ? command_fail(c) : generate(c, &e, input, sentinel, events);
+    prompt_forget(&settings.prompt, &events->early);
+    run_events_evict(events, &e, input);
+    return status;
+}
+
+static int run(command_context *c) {
     prompt_input input = {0};
     if (govern_check_options(&settings.govern, &c->err) < 0) {
         command_fail(c);
@@ -247,6 +283,8 @@ static int run(command_context *c) {
         return run_governed(c);
     }
     prompt_facts facts = {.n_volumes = 0};
+    sentinel_run sentinel = {.shared = {.fd = -1}};
+    run_events events = {0};
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);
@@ -259,23 +297,15 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     settings.engine.max_outputs = settings.drafts + 1;
-    int status;
-    if (prompt_load(&settings.prompt, &input, &c->err) < 0 ||
-        prompt_facts_load(&settings.graph, &settings.prompt, &input, &facts, &c->err) < 0 ||
-        engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
-        status = command_fail(c);
-        prompt_facts_free(&facts);
-        prompt_free(&input);
-        return status;
-    }
-    if (prompt_facts_encode(&settings.graph, &settings.prompt, e.m, e.p->n_ctx, &facts, &input, &c->err) < 0) {
-        status = command_fail(c);
-    } else {
-        status = generate(c, &e, &input, &facts);
-    }
+    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) < 0 ||
+        prompt_facts_load(&settings.graph, &settings.prompt, &input, &facts, &c->err) >= 0 && sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0
+                          && run_events_open(&settings.events, c->args.items[0], &eventsprompt_facts_free(&facts);
+        prompt_facts_encode&settings.graph, , e.p->n_ctx, &facts, &c->err) >= 0;
+    const int status = is_ready ? run_prompt(c, &input, &sentinel, &events) : command_fail(c);
+    sentinel_run_close(&sentinel, &facts);
+    run_events_close(&events);
     prompt_facts_free(&facts);
     prompt_free(&input);
-    engine_close(&e);
     return status;
 }
 

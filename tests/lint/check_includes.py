@@ -31,10 +31,13 @@ HOST = {
     "wal": {"base", "graph", "keys"},
     "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
+    "sentinel": {"base", "text", "decode"},
+    "residency": {"base"},
     "constrain": {"base", "backends", "model", "text", "graph", "decode"},
     "govern": {"base", "graph", "ground", "keys", "rules", "wal"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal", "adapt"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal", "adapt", "sentinel",
+            "residency"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}

@@ -12,10 +12,11 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --drafts --drafts $_quoin_options_governed --grammar --json-schema --sieve -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts --drafts $_quoin_options_governed --grammar --json-schema --sieve --sentinel --observe --events --events-file -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
 >>=======
             "--logprobs --drafts --graph --facts --near --show-prompt -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
 >>>>>>> theirs
+        observe) echo '--abort-on --reason' ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
         backends) echo '--explain --rescan' ;;
@@ -51,6 +52,7 @@ _quoin_options() {
 # Values of an option of a command that takes one of a few words; an empty line when it takes anything else.
 _quoin_values() {
     case $1 in
+        --events) echo 'json none' ;;
         --terms) echo 'auto surface bare token' ;;
         --format) echo 'nquads jsonl tsv table nt nq ttl trig' ;;
         --numeric) echo 'auto f32acc act8' ;;
@@ -72,7 +74,7 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key rules query export stats diff merge ingest --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key rules observe query export stats diff merge ingest --help --version' -- "$current")
         return
     fi
     local values
