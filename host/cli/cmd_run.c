@@ -7,6 +7,7 @@
 #include "base/text_buffer.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
+#include "cli/prove_options.h"
 #include "decode/generate.h"
 
 #define DEFAULT_BUDGET 256u
@@ -20,10 +21,11 @@ static struct {
     bool has_deadline;
     engine_options engine;
     sampling_options sampling;
+    prove_options prove;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + PROVE_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -39,6 +41,8 @@ static const option *run_options(void) {
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
+    prove_options_init(&settings.prove, row);
+    row += PROVE_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -50,6 +54,7 @@ typedef struct transcript {
     json_t *tokens, *logprobs;
     text_buffer text;
     bool is_closed; /* standard output does not take any more */
+    prove_recording record;
 } transcript;
 
 static json_t *make_logprobs(const generate_event *event) {
@@ -63,6 +68,7 @@ static json_t *make_logprobs(const generate_event *event) {
 
 static bool on_token(void *ctx, const generate_event *event) {
     transcript *t = ctx;
+    prove_recording_take(&t->record, event);
     if (!t->c->json) {
         t->is_closed = !command_write(event->text, event->text_bytes);
         return !t->is_closed;
@@ -101,6 +107,9 @@ static int print_result(command_context *c, const engine *e, const token_list *p
                                   "architecture", e->m->arch->name));
     json_object_set_new(object, "backend", engine_describe_json(c, e));
     json_object_set_new(object, "timings", make_timings(e, r));
+    if (t->record.is_on) {
+        json_object_set_new(object, "generation", json_string(t->record.name));
+    }
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
@@ -163,12 +172,17 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result;
-    const qn_status status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result,
-                                          &c->err);
+    run_settings record;
+    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, settings.budget, &record);
+    qn_status status = prove_recording_begin(&t.record, &settings.prove, c, e, &record, &c->err);
+    status = status < 0 ? status
+                        : generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
+    status = status < 0 ? status : prove_recording_commit(&t.record, &input->ids, &result, &c->err);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
     text_buffer_free(&t.text);
+    prove_recording_end(&t.record);
     sampler_destroy(&chooser);
     return exit_status;
 }
@@ -182,7 +196,7 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0) {
+    if (prompt_check_options(&settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }

@@ -32,6 +32,11 @@ static void skip_all(prove_report *report, const char *code, const char *why) {
     }
 }
 
+void prove_report_nothing(prove_report *report, const char *why) {
+    memset(report, 0, sizeof *report);
+    skip_all(report, "MISSING", why);
+}
+
 /* Without a volume nothing can be asked; what is wrong with one that is there is the container's answer. */
 static bool open_volume(const prove_check_options *o, prove_report *report, prove_reading *reading, qn_status *out_status,
                         error_context *err) {

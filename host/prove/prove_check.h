@@ -65,6 +65,9 @@ typedef struct prove_check_options {
 /* `out_reading` [may be null] receives the volume when there is one, to be closed. [may block] */
 qn_status prove_check(const prove_check_options *options, prove_report *out_report, prove_reading *out_reading, error_context *err);
 
+/* The report when there is nothing to ask: every answer is NOT CHECKED, for this reason. */
+void prove_report_nothing(prove_report *report, const char *why);
+
 /* A policy's question: does level `least` hold (5: all six pass), and is it signed by a trusted key when `needs_signature`? Otherwise
  * *out_why says what is missing. A wrong signature meets nothing. */
 bool prove_meets(const prove_report *report, uint32_t least, bool needs_signature, const char **out_why);

@@ -76,10 +76,10 @@ static qn_status say_answer(prove_graph *g, const generation_facts *f, error_con
         return FAIL(err, QN_NO_HOST_MEM, "no memory to hash %u tokens", f->n_tokens);
     }
     prove_say_digest(g, "q42m:tokensSha256", 0, PROVE_DIGEST, digest);
-    if (!sha256_digest(f->output.data, f->output.size, digest)) {
+    if (f->output_sha256 == NULL && !sha256_digest(f->output.data, f->output.size, digest)) {
         return FAIL(err, QN_INTERNAL, "libcrypto gives no SHA-256");
     }
-    prove_say_digest(g, "q42m:outputSha256", 0, PROVE_DIGEST, digest);
+    prove_say_digest(g, "q42m:outputSha256", 0, PROVE_DIGEST, f->output_sha256 != NULL ? f->output_sha256 : digest);
     prove_say_integer(g, "q42m:tokenCount", 0, f->n_tokens);
     prove_say_word(g, "q42m:stopReason", 0, f->stop_reason);
     prove_say_boolean(g, "q42m:partial", 0, f->is_partial);

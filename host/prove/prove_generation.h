@@ -50,6 +50,7 @@ typedef struct generation_facts {
     const uint32_t *tokens;        /* [n_tokens] of the answer */
     uint32_t n_tokens;
     fmt_str output;                /* the answer's text */
+    const uint8_t *output_sha256;  /* [32] instead of `output`, for who has only that; may be null */
     const char *stop_reason;
     bool is_partial;               /* ended by a deadline, a cancel, an error */
     const char *agent, *principal; /* DIDs; null: not told */
