@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "prove/prove_check_parts.h"
 #include "wal/wal_verify.h"
 
 const char *check_generation_name(uint32_t answer) {

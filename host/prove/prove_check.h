@@ -40,6 +40,10 @@ typedef struct prove_answer {
     char text[PROVE_TEXT_SIZE];  /* what holds, what first fails, or why it was not looked at */
 } prove_answer;
 
+/* Fills an answer. */
+__attribute__((format(printf, 4, 5)))
+void prove_answer_set(prove_answer *answer, prove_verdict verdict, const char *code, const char *format, ...);
+
 typedef struct prove_report {
     prove_answer answers[PROVE_N_QUESTIONS];
     uint32_t level;              /* 0..4 */

@@ -147,7 +147,7 @@ static bool expect_shape(prove_checking *c, prove_answer *a, uint64_t subject, c
             return false;
         }
     }
-    for (uint32_t k = 0; k < 4; k++) {
+    for (uint32_t k = 0; k < t->rank; k++) {
         uint64_t said = 0;
         if (!prove_get_integer(c->volume, subject, "q42m:tensorDim", k, &said) || said != t->file_dims[k]) {
             prove_answer_set(a, PROVE_FAIL, "POINTER_MISMATCH", "tensor %u: dimension %u: the volume says %" PRIu64 ", the container has %u",

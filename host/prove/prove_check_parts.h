@@ -15,10 +15,6 @@ typedef struct prove_checking {
     error_context *err;
 } prove_checking;
 
-/* Fills an answer. */
-__attribute__((format(printf, 4, 5)))
-void prove_answer_set(prove_answer *answer, prove_verdict verdict, const char *code, const char *format, ...);
-
 qn_status prove_ask_container(prove_checking *c);
 qn_status prove_ask_tables(prove_checking *c);
 qn_status prove_ask_tensors(prove_checking *c);

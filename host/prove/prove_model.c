@@ -186,7 +186,7 @@ static qn_status say_tensor(prove_graph *g, const prove_model_facts *f, const ch
     prove_say_integer(g, "q42m:tensorLayer", 0, t.manifold_index);
     prove_say_integer(g, "q42m:tensorDtype", 0, t.dtype);
     prove_say_integer(g, "q42m:tensorRank", 0, t.rank);
-    for (uint32_t k = 0; k < 4; k++) {
+    for (uint32_t k = 0; k < t.rank; k++) {
         prove_say_integer(g, "q42m:tensorDim", k, t.file_dims[k]);
     }
     prove_say_object(g, "q42m:tensorBlob", 0, (uint64_t)PROVE_TENSOR_TAG << 60 | t.blob_offset);
