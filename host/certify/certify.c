@@ -16,7 +16,7 @@
 static void set_tolerance(uint32_t numeric, certify_comparison *c) {
     const bool is_int8 = numeric == QN_NUMERIC_ACT8, is_half = numeric == QN_NUMERIC_F16ACC;
     c->tol_abs = is_int8 ? 0.1 : 1e-2;
-    c->tol_rel = is_int8 ? 1e-2 : is_half ? 5e-3 : 1e-3;
+    c->tol_rel = is_int8 ? 5e-2 : is_half ? 5e-3 : 1e-3; /* of eight bits: a layer and the head behind it, each rounds its input */
 }
 
 /* xorshift64*; never 0. */
@@ -171,7 +171,7 @@ static void compare_choice(certify_comparison *c, const float *wanted, const flo
     const uint64_t before = c->n_compared;
     compare_row(c, row, found, n, "token", step);
     c->n_compared = before + 1;
-    if (choose(found, n, &unused) != *token) {
+    if (wanted[choose(found, n, &unused)] < wanted[*token]) { /* of equal ones any is right */
         c->least_margin = c->n_different == 0 ? margin : fmin(c->least_margin, margin);
         c->n_different++;
     }
