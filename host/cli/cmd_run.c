@@ -12,6 +12,7 @@
 #include "cli/events_options.h"
 #include "cli/prompt_input.h"
 #include "cli/sentinel_options.h"
+#include "cli/prove_options.h"
 #include "decode/generate.h"
 #include "decode/prompt_lookup.h"
 
@@ -31,11 +32,12 @@ static struct {
     graph_options graph;
     sentinel_options sentinel;
     events_options events;
+    prove_options prove;
 } settings;
 
 static const option *run_options(void) {
     static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
-                        1];
+                        PROVE_OPTION_ROWS + 1];
 >>=======
     static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS +
                         EVENTS_OPTION_ROWS + 1];
@@ -68,6 +70,8 @@ static const option *run_options(void) {
     row += SENTINEL_OPTION_ROWS;
     events_options_init(&settings.events, row);
     row += EVENTS_OPTION_ROWS;
+    prove_options_init(&settings.prove, row);
+    row += PROVE_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -82,6 +86,7 @@ typedef struct transcript {
     run_constraint constraint;
     sentinel_run *sentinel;
     bool is_closed; /* standard output does not take any more */
+    prove_recording record;
 } transcript;
 
 static json_t *make_logprobs(const generate_event *event) {
@@ -95,6 +100,7 @@ static json_t *make_logprobs(const generate_event *event) {
 
 static bool on_token(void *ctx, const generate_event *event) {
     transcript *t = ctx;
+    prove_recording_take(&t->record, event);
     if (!t->c->json) {
         t->is_closed = !command_write(event->text, event->text_bytes);
         return !t->is_closed && (t->facts->facts.n == 0 || text_buffer_append(&t->text, event->text, event->text_bytes));
@@ -133,6 +139,9 @@ static int print_result(command_context *c, const engine *e, const token_list *p
                                   "architecture", e->m->arch->name));
     json_object_set_new(object, "backend", engine_describe_json(c, e));
     json_object_set_new(object, "timings", make_timings(e, r));
+    if (t->record.is_on) {
+        json_object_set_new(object, "generation", json_string(t->record.name));
+    }
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
@@ -214,9 +223,13 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result = {.reason = STOP_ERROR};
-    qn_status status = sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
+    run_settingsrecord;
+    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, settings.budget, &record);
+    qn_status status = prove_recording_begin(&t.record, &settings.prove, c, e, &record, &c->err);
+    status = status < 0 ? status
+                        : sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
     if (status >= 0) {
-        run_events_begin(events, (uint32_t)input->ids.count, &c->err);
+        run_events_begin(events, (uint32_t)input->ids.count,  &c->err);
         status = run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
     if (status == QN_OK) {
         status = run_constraint_generate(&t.constraint, e->s, &chooser, &input->ids, &options, &result, &c->err);
@@ -224,6 +237,7 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
         run_events_end(events, &result);
         sentinel_run_end(sentinel, &result);
     }
+    status = status < 0 ? status : prove_recording_commit(&t.record, &input->ids, &result, &c->err);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
@@ -232,6 +246,7 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
     scrub_memory(&events->early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
     text_buffer_free(&t.text);
     run_constraint_close(&t.constraint);
+    prove_recording_end(&t.record);
     sampler_destroy(&chooser);
     return exit_status;
 }
@@ -292,7 +307,7 @@ static int run(command_context *c) {
     }
     command_catch_signals(c);
     if (prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0 ||
-        graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0) {
+        graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }
