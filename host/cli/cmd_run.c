@@ -36,12 +36,8 @@ static struct {
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
-                        PROVE_OPTION_ROWS + 1];
->>=======
-    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS +
-                        EVENTS_OPTION_ROWS + 1];
->>>>>>> theirs
+    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
+                        GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS + EVENTS_OPTION_ROWS + PROVE_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -145,9 +141,9 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
-    run_constraint_add_json(&t->constraint,    json_object_set_new(object, "sentinel", sentinel_run_json(t->sentinel));
-    if object);
-    if(settings.drafts (settings.drafts> > 0) 0) {{
+    run_constraint_add_json(&t->constraint, object);
+    json_object_set_new(object, "sentinel", sentinel_run_json(t->sentinel));
+    if (settings.drafts > 0) {
         json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
     }
     if (prompt_facts_add_json(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, object, &c->err) < 0) {
@@ -198,7 +194,8 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
-static int generate(command_context *c, engine *e, const prompt_input *input, prompt_facts *facts, sentinel_run *sentinel, run_events *events) {
+static int generate(command_context *c, engine *e, const prompt_input *input, prompt_facts *facts, sentinel_run *sentinel,
+                    run_events *events) {
     sampler chooser = {0};
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(e->m->tok);
@@ -223,17 +220,15 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result = {.reason = STOP_ERROR};
-    run_settingsrecord;
+    run_settings record;
     prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, settings.budget, &record);
     qn_status status = prove_recording_begin(&t.record, &settings.prove, c, e, &record, &c->err);
+    status = status < 0 ? status : sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
     status = status < 0 ? status
-                        : sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
+                        : run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
     if (status >= 0) {
-        run_events_begin(events, (uint32_t)input->ids.count,  &c->err);
-        status = run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
-    if (status == QN_OK) {
+        run_events_begin(events, (uint32_t)input->ids.count, &c->err);
         status = run_constraint_generate(&t.constraint, e->s, &chooser, &input->ids, &options, &result, &c->err);
-    }
         run_events_end(events, &result);
         sentinel_run_end(sentinel, &result);
     }
@@ -275,14 +270,15 @@ static int run_governed(command_context *c) {
 }
 
 /* From a prompt that was read to an exit status. */
-static int run_prompt(command_context *c, prompt_input *input, sentinel_run *sentinel, run_events *events) {
+static int run_prompt(command_context *c, prompt_input *input, prompt_facts *facts, sentinel_run *sentinel, run_events *events) {
     engine e;
     settings.engine.on_stage = run_events_stage;
     settings.engine.stage_ctx = events;
     if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
         return command_fail(c);
     }
-    const int status = prompt_encode(&settings.prompt, e.m, input, &c->err) < 0 ? command_fail(c) : generate(c, &e, input, sentinel, events);
+    const qn_status encoded = prompt_facts_encode(&settings.graph, &settings.prompt, e.m, e.p->n_ctx, facts, input, &c->err);
+    const int status = encoded < 0 ? command_fail(c) : generate(c, &e, input, facts, sentinel, events);
     prompt_forget(&settings.prompt, &events->early);
     run_events_evict(events, &e, input);
     return status;
@@ -312,12 +308,12 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     settings.engine.max_outputs = settings.drafts + 1;
-    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) < 0 ||
-        prompt_facts_load(&settings.graph, &settings.prompt, &input, &facts, &c->err) >= 0 && sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0
-                          && run_events_open(&settings.events, c->args.items[0], &eventsprompt_facts_free(&facts);
-        prompt_facts_encode&settings.graph, , e.p->n_ctx, &facts, &c->err) >= 0;
-    const int status = is_ready ? run_prompt(c, &input, &sentinel, &events) : command_fail(c);
-    sentinel_run_close(&sentinel, &facts);
+    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) >= 0 &&
+                          prompt_facts_load(&settings.graph, &settings.prompt, &input, &facts, &c->err) >= 0 &&
+                          sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0 &&
+                          run_events_open(&settings.events, c->args.items[0], &events, &c->err) >= 0;
+    const int status = is_ready ? run_prompt(c, &input, &facts, &sentinel, &events) : command_fail(c);
+    sentinel_run_close(&sentinel);
     run_events_close(&events);
     prompt_facts_free(&facts);
     prompt_free(&input);

@@ -12,11 +12,9 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --drafts --drafts $_quoin_options_governed --grammar --json-schema --sieve --sentinel --observe --events --events-file -p -f -n --prove --key --passphrase-file --unsigned --mac-key --store-prompt --agent --principal -k" \
-            "$_quoin_options_engine $_quoin_options_sampling" ;;
->>=======
-            "--logprobs --drafts --graph --facts --near --show-prompt -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
->>>>>>> theirs
+            "--logprobs --drafts --grammar --json-schema --sieve --graph --facts --near --show-prompt --sentinel --observe --events" \
+            "--events-file --prove --key --passphrase-file --unsigned --mac-key --store-prompt --agent --principal -p -f -n -k" \
+            "$_quoin_options_governed $_quoin_options_engine $_quoin_options_sampling" ;;
         observe) echo '--abort-on --reason' ;;
         prove)
             echo '--output --source --url --licence --spdx --licence-url --permits --consent --profile --key --passphrase-file' \

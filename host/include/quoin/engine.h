@@ -111,9 +111,7 @@ typedef struct quoin_session_options {
     const char *kv;       /* "f16" (null), "bf16", "f32" */
     const quoin_adapter *adapters; /* [n_adapters], added up in this order; one that does not belong to the model fails the call */
     uint32_t n_adapters;  /* 0 = the model as it is; at most 64 */
-    uint32_t reserved;
     uint32_t scrub;       /* 1: quoin_session_destroy overwrites what came of the text first */
-    uint32_t reserved;
 } quoin_session_options;
 
 QUOIN_API int32_t quoin_session_create(quoin_model *model, const quoin_session_options *options,
