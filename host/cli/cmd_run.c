@@ -248,13 +248,15 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
 
 static int run_governed(command_context *c) {
     const govern_parts parts = {.options = &settings.govern, .prompt = &settings.prompt, .engine = &settings.engine,
-                                .sampling = &settings.sampling, .constrain = &settings.constrain, .budget = settings.budget,
+                                .sampling = &settings.sampling, .constrain = &settings.constrain, .sentinel = &settings.sentinel, .budget = settings.budget,
                                 .has_budget = settings.has_budget, .has_deadline = settings.has_deadline, .deadline = settings.deadline,
                                 .graphs = &settings.graph.volumes, .has_n_facts = settings.graph.has_n_facts,
                                 .n_facts = settings.graph.n_facts, .drafts = settings.drafts > 0 ? &prompt_lookup : NULL};
     const char *alien = settings.logprobs > 0         ? "--logprobs"
                         : settings.graph.near != NULL   ? "--near"
                         : settings.graph.shows_prompt   ? "--show-prompt"
+                        : settings.prove.log != NULL    ? "--prove"
+                        : settings.events.format != NULL && strcmp(settings.events.format, "none") != 0 ? "--events"
                                                         : NULL;
     if (alien != NULL) {
         FAIL(&c->err, QN_BAD_INPUT, "%s does not go with --governed", alien);

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "decode/session_scrub.h"
 
 /* Text is kept until the gates behind the model have looked at it. */
 static bool keep_text(void *ctx, const generate_event *event) {
     request *r = ctx;
+    govern_record_take(&((govern_engine *)r->world.ctx)->record, event->id);
     return text_buffer_append(&r->answer.text, event->text, event->text_bytes);
 }
 
@@ -65,6 +67,19 @@ static qn_status choose_constraint(govern_engine *g, const request *r, error_con
                : FAIL(err, QN_BAD_INPUT, "one statement is asked for, and no sieve makes it: --sieve FILE, or [sieve] file in the policy");
 }
 
+/* The policy's rules stand above those of the command line, which may only add an observer. */
+static qn_status open_sentinel(govern_engine *g, const request *r, error_context *err) {
+    g->rules = *g->parts->sentinel;
+    if (r->rules->is.sentinel.file != NULL) {
+        if (g->rules.rules != NULL) {
+            return FAIL(err, QN_BAD_INPUT, "the policy has a sentinel of its own; leave out --sentinel");
+        }
+        QN_TRY(policy_resolve(r->rules, r->rules->is.sentinel.file, g->rules_path, err), err, "finding the sentinel");
+        g->rules.rules = g->rules_path;
+    }
+    return sentinel_run_open(&g->rules, &g->sentinel, err);
+}
+
 static qn_status prepare_prompt(govern_engine *g, const request *r, generate_options *options, error_context *err) {
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(g->e.m->tok);
@@ -97,15 +112,25 @@ static void shrink_budget(const govern_engine *g, generate_options *options) {
 static qn_status prepare(govern_engine *g, const request *r, generate_options *options, gate_code *out_code, error_context *err) {
     *out_code = CODE_SIEVE;
     QN_TRY(choose_constraint(g, r, err), err, "preparing");
+    *out_code = CODE_SENTINEL;
+    QN_TRY(open_sentinel(g, r, err), err, "preparing");
     *out_code = CODE_NO_MODEL;
     QN_TRY(open_parts(g, err), err, "opening the model");
+    *out_code = CODE_MODEL_PROVENANCE;
+    QN_TRY(govern_check_kernels(r, g->c, &g->e, err), err, "preparing");
     *out_code = CODE_SETUP;
     QN_TRY(prepare_prompt(g, r, options, err), err, "preparing");
     *out_code = CODE_SIEVE;
     QN_TRY(run_constraint_open(&g->constraint, &g->constrain, g->e.m->tok, g->parts->has_budget, options, err), err, "preparing");
     *out_code = CODE_SETUP;
     shrink_budget(g, options);
-    return check_fit(g, options->max_tokens, err);
+    QN_TRY(check_fit(g, options->max_tokens, err), err, "preparing");
+    *out_code = CODE_SENTINEL;
+    QN_TRY(sentinel_run_begin(&g->rules, &g->sentinel, g->e.m->tok, &options->hooks, err), err, "preparing");
+    *out_code = CODE_INFERENCE;
+    run_settings settings;
+    prove_collect_settings(&g->e, g->parts->engine, g->parts->prompt, &g->chooser.options, options->max_tokens, &settings);
+    return govern_record_begin(&g->record, r, g->c, &g->e, &settings, &g->input->ids, err);
 }
 
 /* The statement of a sieve; none when the tokens did not suffice for one. */
@@ -154,11 +179,25 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
         QN_TRY(run_constraint_generate(&g->constraint, g->e.s, &g->chooser, &g->input->ids, &options, &g->result, err), err,
                "asking the model");
     }
+    sentinel_run_end(&g->sentinel, &g->result);
+    sentinel_run_tell(&g->sentinel);
     take_result(g, r, heat);
     return take_statement(g, r, err);
 }
 
+qn_status govern_add_record(void *ctx, request *r, wal *log, error_context *err) {
+    govern_engine *g = ctx;
+    return govern_record_add(&g->record, r, log, err);
+}
+
 void govern_engine_close(govern_engine *g) {
+    scrub_report report = {0};
+    if (g->e.s != NULL) {
+        session_scrub(g->e.s, &report);
+    }
+    sentinel_run_scrub(&g->sentinel, &report);
+    sentinel_run_close(&g->sentinel);
+    govern_record_end(&g->record);
     run_constraint_close(&g->constraint);
     sampler_destroy(&g->chooser);
     engine_close(&g->e);

@@ -8,6 +8,7 @@
 #include "cli/constrain_options.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
+#include "cli/sentinel_options.h"
 #include "decode/token_hooks.h"
 
 typedef struct govern_options {
@@ -30,6 +31,7 @@ typedef struct govern_parts {
     const engine_options *engine;
     const sampling_options *sampling;
     const constrain_options *constrain;
+    const sentinel_options *sentinel;
     uint32_t budget;
     bool has_budget;
     bool has_deadline;

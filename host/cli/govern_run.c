@@ -123,11 +123,15 @@ static qn_status fill(command_context *c, const govern_parts *parts, governed *g
         QN_TRY(prompt_load(parts->prompt, &g->input, err), err, "reading the prompt");
         g->r.prompt = (fmt_str){g->input.text != NULL ? g->input.text : parts->prompt->text, g->input.text_bytes};
     }
-    g->engine = (govern_engine){.c = c, .parts = parts, .model_path = c->args.n_items > 0 ? c->args.items[0] : NULL, .input = &g->input};
+    g->engine = (govern_engine){.c = c, .parts = parts, .sentinel = {.shared = {.fd = -1}}, .model_path = c->args.n_items > 0 ? c->args.items[0] : NULL, .input = &g->input};
     g->r.is_dry = parts->options->explain;
     g->r.world.where = destination_of_descriptor(STDOUT_FILENO); /* before a backend is loaded: it is another descriptor then */
     g->r.world.cancel = &c->services.cancel;
     g->r.world.infer = govern_infer;
+    g->r.world.record = g->rules.is.provenance.record ? govern_add_record : NULL;
+    g->r.model_path = g->engine.model_path;
+    QN_TRY(command_start_team(c), err, "starting");
+    g->r.world.workers = c->workers;
     g->r.world.ctx = &g->engine;
     return QN_OK;
 }

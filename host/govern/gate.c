@@ -14,6 +14,7 @@ static const gate_row rows[] = {
     {"thermal", GATE_BEFORE, gate_thermal, "is the machine cool enough, or the intent critical?"},
     {"intent", GATE_BEFORE, gate_intent, "is the intent one that this policy, its frame and its profile allow?"},
     {"scope", GATE_BEFORE, gate_scope, "is each scope known, its volume the right one, and may it be used here?"},
+    {"licence", GATE_BEFORE, gate_licence, "is enough known of the model, and do licence and consents permit this use?"},
     {"facts", GATE_BEFORE, gate_facts, "which statements of the granted scopes stand in the prompt?"},
     {"egress", GATE_BEFORE, gate_egress, "may what stands in the prompt go where the answer goes?"},
     {"identity", GATE_BEFORE, gate_identity, "who acts, and for whom?"},

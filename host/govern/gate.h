@@ -26,7 +26,7 @@ typedef struct gate_row {
 
 const gate_row *gate_rows(uint32_t *out_count);
 
-gate_fn gate_cancel, gate_thermal, gate_intent, gate_scope, gate_facts, gate_egress, gate_identity, gate_infer, gate_sieve, gate_rules,
+gate_fn gate_cancel, gate_thermal, gate_intent, gate_scope, gate_licence, gate_facts, gate_egress, gate_identity, gate_infer, gate_sieve, gate_rules,
     gate_output, gate_grounding, gate_commit, gate_report;
 
 void gate_say(gate_result *out, gate_verdict verdict, gate_code code, const char *format, ...) ERROR_PRINTF(4, 5);

@@ -51,7 +51,9 @@ static qn_status fill_unit(request *r, governed_outcome outcome, gate_code code,
     for (uint32_t i = 0; i < r->n_claims; i++) {
         QN_TRY(add_claim(r, &r->claims[i], err), err, "committing");
     }
+    bool is_recorded;
     QN_TRY(add_identity(r, err), err, "committing");
+    QN_TRY(governed_log_add_record(r, &is_recorded, err), err, "committing");
     return governed_log_add_audit(r, outcome, code, err);
 }
 

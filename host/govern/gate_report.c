@@ -27,13 +27,15 @@ static qn_status add_records(request *r, error_context *err) {
 
 static qn_status write_audit(request *r, error_context *err) {
     wal_receipt receipt;
+    bool is_recorded = false;
     QN_TRY(governed_log_open(r, err), err, "writing the record of this run");
     wal_begin(r->log);
     if (r->n_records > 0) {
         QN_TRY(add_records(r, err), err, "writing the record of this run");
     }
+    QN_TRY(governed_log_add_record(r, &is_recorded, err), err, "writing the record of this run");
     QN_TRY(governed_log_add_audit(r, r->outcome, r->code, err), err, "writing the record of this run");
-    QN_TRY(r->n_records > 0 ? governed_log_commit(r, &receipt, err) : wal_end_audit(r->log, &receipt, err), err,
+    QN_TRY(r->n_records > 0 || is_recorded ? governed_log_commit(r, &receipt, err) : wal_end_audit(r->log, &receipt, err), err,
            "writing the record of this run");
     r->receipt = receipt;
     r->is_logged = true;

@@ -89,6 +89,11 @@ qn_status governed_log_add_audit(request *r, governed_outcome outcome, gate_code
 
 /* ---------------------------------------------------------------- committing */
 
+qn_status governed_log_add_record(request *r, bool *out_is_added, error_context *err) {
+    *out_is_added = r->has_answer && r->world.record != NULL;
+    return *out_is_added ? r->world.record(r->world.ctx, r, r->log, err) : QN_OK;
+}
+
 static qn_status open_key(const request *r, signing_key **out_key, error_context *err) {
     char path[POLICY_PATH_SIZE], room[PASSPHRASE_SIZE];
     const char *sealed = r->rules->is.commit.passphrase_file;

@@ -20,6 +20,9 @@ qn_status governed_log_open(request *r, error_context *err);
 /* Adds the results so far to the open unit, and an outcome that this unit will make true. */
 qn_status governed_log_add_audit(request *r, governed_outcome outcome, gate_code code, error_context *err);
 
+/* Adds the record of how the answer came to be, when there is one and somebody writes it. *out_is_added: the unit has statements now. */
+qn_status governed_log_add_record(request *r, bool *out_is_added, error_context *err);
+
 /* Commits the open unit with the policy's key, or unsigned when it says so. */
 qn_status governed_log_commit(request *r, wal_receipt *out_receipt, error_context *err);
 

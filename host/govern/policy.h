@@ -99,7 +99,8 @@ typedef struct policy_values {
     struct {
         uint32_t level;
         bool require_signature, require_certified_kernels, require_consent;
-        char *trusted_keys;
+        char *trusted_keys, *certificates, *mac_key;
+        bool record;
         policy_words uses;
     } provenance;
 } policy_values;

@@ -17,6 +17,7 @@
 #include <quoin/q42.h>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "base/text_buffer.h"
 #include "govern/destination.h"
 #include "govern/gate_codes.h"
@@ -113,6 +114,9 @@ typedef struct request_world {
     qn_status (*gather)(void *ctx, struct request *r, error_context *err);
     /* Fills r->answer and r->claims. On error `*out_code` is CODE_NO_MODEL, CODE_SETUP or CODE_INFERENCE. */
     qn_status (*infer)(void *ctx, struct request *r, gate_code *out_code, error_context *err);
+    /* Adds statements about how the answer came to be to the log's open unit. May be null. */
+    qn_status (*record)(void *ctx, struct request *r, wal *log, error_context *err);
+    team *workers;                   /* may be null when the policy asks nothing of the model */
     void *ctx;
 } request_world;
 
@@ -127,6 +131,7 @@ typedef struct request {
     output_mode mode;
     uint32_t clearance, label;       /* label: POLICY_NONE without one */
     bool needs_network;
+    const char *model_path;          /* null: none */
     fmt_str prompt;                  /* may be empty when it is token ids */
     uint32_t n_facts_wanted;         /* 0: none are put into the prompt */
     bool is_dry;                     /* tell what would be asked; nothing is computed or written */
@@ -145,6 +150,7 @@ typedef struct request {
     q42_quin identity[2];
     bool has_identity;
     request_answer answer;
+    bool has_answer;
     request_claim claims[REQUEST_MAX_CLAIMS];
     uint32_t n_claims;
     uint64_t *citations;             /* [n_citations] ids of facts */

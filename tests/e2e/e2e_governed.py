@@ -62,7 +62,7 @@ def text_is_completed_said_to_be_ungrounded_and_in_the_log(t):
 def json_has_outcome_audit_receipt_policy_and_times_apart(t):
     object = ask(t)
     t.equal(object['outcome'], 'COMPLETED')
-    t.equal([one['gate'] for one in object['audit']][:8], ['cancel', 'thermal', 'intent', 'scope', 'facts', 'egress', 'identity', 'infer'])
+    t.equal([one['gate'] for one in object['audit']][:8], ['cancel', 'thermal', 'intent', 'scope', 'licence', 'facts', 'egress', 'identity'])
     t.equal(object['policy']['version'], 3)
     t.equal(len(object['policy']['digest']), 64)
     t.equal(object['citations'], [])
