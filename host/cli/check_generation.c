@@ -140,6 +140,19 @@ static qn_status ask_context(check_generation *g, const check_generation_options
     return QN_OK;
 }
 
+/* The context, facts say, stood before the user's words. */
+static qn_status encode_behind_context(const check_generation_options *o, const prompt_options *how, const model *m, prompt_input *out,
+                                       error_context *err) {
+    char *context = NULL;
+    size_t size = 0;
+    qn_status status = o->context != NULL ? prompt_read_file(o->context, &context, &size, err) : QN_OK;
+    out->preface = (fmt_str){context, size};
+    status = status < 0 ? status : prompt_encode(how, m, out, err);
+    out->preface = (fmt_str){NULL, 0};
+    free(context);
+    return status;
+}
+
 /* The ids of the prompt, from --prompt or from the record; none when neither has it. */
 static qn_status find_prompt(const check_generation *g, const check_generation_options *o, const run_settings *settings, const model *m,
                              prompt_input *out, error_context *err) {
@@ -154,7 +167,7 @@ static qn_status find_prompt(const check_generation *g, const check_generation_o
         return QN_OK;
     }
     QN_TRY(prompt_load(&how, out, err), err, "--prompt");
-    return prompt_encode(&how, m, out, err);
+    return encode_behind_context(o, &how, m, out, err);
 }
 
 static void ask_prompt(check_generation *g, const mac_key *key, const prompt_input *prompt) {
@@ -194,6 +207,7 @@ static const char *find_difference(const check_generation *g, const prove_runtim
         }
     }
     return prove_get_object(&g->reading, r->subject, "q42m:usesKernel", now->n_kernels, &unused) ? "other kernels"
+           : prove_text_is(r->stop_reason, "complete")                                          ? "a constraint"
            : r->has_adapter                                                                     ? "an adapter"
                                                                                                 : NULL;
 }

@@ -2,6 +2,7 @@
 #include "cli/govern_infer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -187,7 +188,9 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
 
 qn_status govern_add_record(void *ctx, request *r, wal *log, error_context *err) {
     govern_engine *g = ctx;
-    return govern_record_add(&g->record, r, log, err);
+    QN_TRY(govern_record_add(&g->record, r, log, err), err, "recording");
+    snprintf(r->record, sizeof r->record, "%s", g->record.name);
+    return QN_OK;
 }
 
 void govern_engine_close(govern_engine *g) {

@@ -16,6 +16,7 @@ static qn_status make_mac(govern_record *g, const request *r, const token_list *
     QN_TRY(mac_key_open(path, &key, err), err, "opening the key of the prompt's MAC");
     uint8_t *bytes = prove_tokens_bytes(prompt->ids, (uint32_t)prompt->count);
     g->has_mac = bytes != NULL && mac_key_compute(&key, bytes, prompt->count * 4, g->prompt_mac);
+    g->has_context_mac = r->preface.size > 0 && mac_key_compute(&key, r->preface.text, r->preface.size, g->context_mac);
     mac_key_forget(&key);
     free(bytes);
     return g->has_mac ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "no memory for the prompt's MAC");
@@ -92,7 +93,7 @@ qn_status govern_record_add(govern_record *g, const request *r, wal *log, error_
     }
     const generation_facts facts = {
         .model = g->model, .is_source = g->is_source, .runtime = &g->runtime, .sampler = {sampler, size}, .seed = g->settings.sampler.seed,
-        .prompt_mac = g->has_mac ? g->prompt_mac : NULL, .tokens = g->ids, .n_tokens = g->n_ids,
+        .prompt_mac = g->has_mac ? g->prompt_mac : NULL, .context_mac = g->has_context_mac ? g->context_mac : NULL, .tokens = g->ids, .n_tokens = g->n_ids,
         .output = {r->answer.text.text, r->answer.text.size}, .stop_reason = r->answer.stop_reason, .is_partial = r->answer.is_partial,
         .agent = r->agent, .principal = r->principal, .has_intent = r->intent != NULL,
         .intent = r->intent != NULL ? q42_hash(r->intent, strlen(r->intent)) : 0, .started_ms = r->now_ms, .ended_ms = request_now(r),

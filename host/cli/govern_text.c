@@ -79,17 +79,18 @@ static json_t *describe_citations(const request *r) {
 static json_t *describe_receipt(const request *r) {
     char hex[HEX_SIZE];
     return !r->is_logged ? json_null()
-                         : json_pack("{s:s, s:I, s:I, s:s, s:b, s:o}", "log", wal_directory(r->log), "transaction",
+                         : json_pack("{s:s, s:I, s:I, s:s, s:b, s:o, s:s?}", "log", wal_directory(r->log), "transaction",
                                      (json_int_t)r->receipt.transaction, "sequence", (json_int_t)r->receipt.sequence, "digest",
                                      graph_hex(r->receipt.digest, Q42_DIGEST_BYTES, hex), "signed", (int)r->receipt.is_signed, "agreement",
-                                     r->agreement != 0 ? graph_json_id(r->agreement) : json_null());
+                                     r->agreement != 0 ? graph_json_id(r->agreement) : json_null(), "generation", r->record[0] != 0 ? r->record : NULL);
 }
 
 static json_t *describe_answer(const request *r) {
     const request_answer *a = &r->answer;
-    return json_pack("{s:o, s:s?, s:b, s:i, s:i, s:o}", "text",
+    return json_pack("{s:o, s:s?, s:b, s:i, s:i, s:o, s:o}", "text",
                      governed_may_show(r) && a->text.size > 0 ? command_json_text(a->text.text, a->text.size) : json_null(), "stop_reason",
-                     a->stop_reason, "partial", (int)a->is_partial, "prompt_tokens", (int)a->n_prompt, "tokens", (int)a->n_tokens, "margin", a->is_structured && isfinite(a->margin) ? json_real(a->margin) : json_null());
+                     a->stop_reason, "partial", (int)a->is_partial, "prompt_tokens", (int)a->n_prompt, "tokens", (int)a->n_tokens, "context", governed_may_show(r) && r->preface.size > 0 ? command_json_text(r->preface.text, r->preface.size)
+                                                                                     : json_null(), "margin", a->is_structured && isfinite(a->margin) ? json_real(a->margin) : json_null());
 }
 
 static json_t *describe_timings(const request *r) {
@@ -154,6 +155,9 @@ static void tell_outcome(const request *r) {
         if (r->results[i].verdict == VERDICT_NOTE) {
             log_line(QN_LOG_INFO, "%s: %s", r->results[i].gate, r->results[i].detail);
         }
+    }
+    if (r->record[0] != 0) {
+        log_line(QN_LOG_INFO, "recorded as %s", r->record);
     }
     for (uint32_t i = 0; governed_may_show(r) && i < r->n_citations; i++) {
         const fmt_str text = request_fact_text(r, r->citations[i]);

@@ -159,6 +159,7 @@ typedef struct request {
     uint32_t n_records;
     wal *log;                        /* open from the commit gate on */
     wal_receipt receipt;
+    char record[128];                /* name of the generation record in the log; "" without one */
     bool has_receipt, is_logged;     /* is_logged: the audit list stands in the log */
     uint64_t agreement;              /* 0: none */
     governed_outcome outcome;
