@@ -11,7 +11,7 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --drafts -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts --graph --facts --near --show-prompt -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
         backends) echo '--explain --rescan' ;;
