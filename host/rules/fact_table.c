@@ -6,52 +6,7 @@
 
 #include "common/fnv.h"
 
-/* ---------------------------------------------------------------- life */
-
-static uint32_t *new_words(uint32_t n, bool *io_is_there) {
-    uint32_t *words = malloc((size_t)n * sizeof *words);
-    if (words == NULL) {
-        *io_is_there = false;
-        return NULL;
-    }
-    memset(words, 0xFF, (size_t)n * sizeof *words);
-    return words;
-}
-
-qn_status fact_table_init(fact_table *table, uint32_t most, error_context *err) {
-    bool is_there = true;
-    memset(table, 0, sizeof *table);
-    if (most == 0 || most > FACT_TABLE_MOST) {
-        return FAIL(err, QN_BAD_INPUT, "a table of %u facts; it holds 1 to %u", most, FACT_TABLE_MOST);
-    }
-    table->most = most;
-    for (table->n_heads = 64; table->n_heads < most; table->n_heads *= 2) {
-    }
-    table->facts = malloc((size_t)most * sizeof *table->facts);
-    table->slots = new_words(2 * table->n_heads, &is_there);
-    for (int place = 0; place < FACT_PLACES; place++) {
-        table->heads[place] = new_words(table->n_heads, &is_there);
-        table->tails[place] = new_words(table->n_heads, &is_there);
-        table->nexts[place] = new_words(most, &is_there);
-    }
-    if (table->facts == NULL || !is_there) {
-        fact_table_deinit(table);
-        return FAIL(err, QN_NO_HOST_MEM, "no memory for a table of %u facts", most);
-    }
-    return QN_OK;
-}
-
-void fact_table_deinit(fact_table *table) {
-    for (int place = 0; place < FACT_PLACES; place++) {
-        free(table->heads[place]);
-        free(table->tails[place]);
-        free(table->nexts[place]);
-    }
-    free(table->slots);
-    free(table->facts);
-    term_pool_free(&table->pool);
-    memset(table, 0, sizeof *table);
-}
+#define FIRST_ROOM 256u
 
 /* ---------------------------------------------------------------- finding */
 
@@ -106,8 +61,9 @@ uint32_t fact_table_next(const fact_table *table, const term_ref pattern[FACT_PL
     return FACT_NONE;
 }
 
-/* ---------------------------------------------------------------- adding */
+/* ---------------------------------------------------------------- growing */
 
+/* Chains are appended to, so that each is in ascending order. */
 static void link_fact(fact_table *table, uint32_t fact) {
     for (int place = 0; place < FACT_PLACES; place++) {
         const uint32_t head = table->facts[fact].terms[place] & (table->n_heads - 1);
@@ -122,17 +78,86 @@ static void link_fact(fact_table *table, uint32_t fact) {
     }
 }
 
+/* The words of an array that grows; what is in it counts no more. */
+static bool resize_words(uint32_t **words, uint32_t n) {
+    uint32_t *grown = realloc(*words, (size_t)n * sizeof *grown);
+    *words = grown != NULL ? grown : *words;
+    return grown != NULL;
+}
+
+/* Twice the room, or the first. After a failure the table stands as it stood: its arrays are only larger than it knows. */
+static bool grow(fact_table *table) {
+    const uint32_t doubled = table->room == 0 ? FIRST_ROOM : table->room * 2, room = doubled < table->most ? doubled : table->most;
+    uint32_t n_heads = 64;
+    while (n_heads < room) {
+        n_heads *= 2;
+    }
+    table_fact *facts = realloc(table->facts, (size_t)room * sizeof *facts);
+    table->facts = facts != NULL ? facts : table->facts;
+    bool is_there = facts != NULL && resize_words(&table->slots, 2 * n_heads);
+    for (int place = 0; is_there && place < FACT_PLACES; place++) {
+        is_there = resize_words(&table->heads[place], n_heads) && resize_words(&table->tails[place], n_heads) &&
+                   resize_words(&table->nexts[place], room);
+    }
+    if (!is_there) {
+        return false;
+    }
+    table->room = room;
+    table->n_heads = n_heads;
+    memset(table->slots, 0xFF, 2 * (size_t)n_heads * sizeof *table->slots);
+    for (int place = 0; place < FACT_PLACES; place++) {
+        memset(table->heads[place], 0xFF, (size_t)n_heads * sizeof *table->heads[place]);
+        memset(table->tails[place], 0xFF, (size_t)n_heads * sizeof *table->tails[place]);
+    }
+    for (uint32_t i = 0; i < table->n_facts; i++) {
+        table->slots[find_slot(table, table->facts[i].terms)] = i;
+        link_fact(table, i);
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- life */
+
+qn_status fact_table_init(fact_table *table, uint32_t most, error_context *err) {
+    memset(table, 0, sizeof *table);
+    if (most == 0 || most > FACT_TABLE_MOST) {
+        return FAIL(err, QN_BAD_INPUT, "a table of %u facts; it holds 1 to %u", most, FACT_TABLE_MOST);
+    }
+    table->most = most;
+    if (!grow(table)) {
+        fact_table_deinit(table);
+        return FAIL(err, QN_NO_HOST_MEM, "no memory for a table of facts");
+    }
+    return QN_OK;
+}
+
+void fact_table_deinit(fact_table *table) {
+    for (int place = 0; place < FACT_PLACES; place++) {
+        free(table->heads[place]);
+        free(table->tails[place]);
+        free(table->nexts[place]);
+    }
+    free(table->slots);
+    free(table->facts);
+    term_pool_free(&table->pool);
+    memset(table, 0, sizeof *table);
+}
+
+/* ---------------------------------------------------------------- adding */
+
 static qn_status add_fact(fact_table *table, const table_fact *fact, uint32_t *out_fact, error_context *err) {
-    const uint32_t slot = find_slot(table, fact->terms);
-    uint32_t index = table->slots[slot];
+    uint32_t index = fact_table_find(table, fact->terms);
     const bool is_new = index == FACT_NONE;
     if (is_new) {
         if (table->n_facts == table->most) {
             return FAIL(err, QN_LIMIT, "more than %u facts; give a larger table or fewer facts", table->most);
         }
+        if (table->n_facts == table->room && !grow(table)) {
+            return FAIL(err, QN_NO_HOST_MEM, "no memory for more than %u facts", table->room);
+        }
         index = table->n_facts++;
         table->facts[index] = *fact;
-        table->slots[slot] = index;
+        table->slots[find_slot(table, fact->terms)] = index;
         link_fact(table, index);
     }
     if (out_fact != NULL) {

@@ -4,8 +4,8 @@
  * derived from, which always stand before it: a proof is read backwards.
  *
  * Threading: one thread at a time per table.
- * Memory:    all but the texts is taken by fact_table_init; the texts grow in the table's pool.
- * Errors:    QN_LIMIT when the table is full; it stands as it stood.
+ * Memory:    grows with the facts up to the bound; texts are in the table's pool.
+ * Errors:    QN_LIMIT when the table is full, QN_NO_HOST_MEM; it stands as it stood.
  */
 #ifndef HOST_RULES_FACT_TABLE_H
 #define HOST_RULES_FACT_TABLE_H
@@ -36,11 +36,11 @@ typedef struct table_fact {
 
 typedef struct fact_table {
     term_pool pool;
-    table_fact *facts;             /* [most] */
-    uint32_t n_facts, most;
+    table_fact *facts;             /* [n_facts]; moves when facts are added */
+    uint32_t n_facts, room, most;
     uint32_t *heads[FACT_PLACES];  /* [n_heads] first fact of a chain, by ref & (n_heads - 1) */
     uint32_t *tails[FACT_PLACES];
-    uint32_t *nexts[FACT_PLACES];  /* [most] */
+    uint32_t *nexts[FACT_PLACES];  /* [room] */
     uint32_t *slots;               /* [2 * n_heads] facts by all three terms, to find a repetition */
     uint32_t n_heads;              /* a power of two */
 } fact_table;

@@ -85,6 +85,9 @@ void n3_free(n3_document *document); /* a zeroed one is legal */
 /* "=>", "~>", "^>", "-o" */
 const char *n3_arrow_text(n3_arrow arrow);
 
+/* The statements of a formula, [n_triples]; null when it has none. */
+const n3_triple *n3_formula_statements(const n3_document *document, const n3_formula *formula);
+
 /* The canonical texts of a statement outside of rules. */
 void n3_triple_texts(const n3_triple *triple, fmt_str out_terms[FACT_PLACES]);
 

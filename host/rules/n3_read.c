@@ -10,6 +10,10 @@ const char *n3_arrow_text(n3_arrow arrow) {
     return arrow <= N3_LINEAR ? texts[arrow] : "?";
 }
 
+const n3_triple *n3_formula_statements(const n3_document *document, const n3_formula *formula) {
+    return formula->n_triples > 0 ? &document->formula_triples[formula->first] : NULL;
+}
+
 void n3_triple_texts(const n3_triple *triple, fmt_str out_terms[FACT_PLACES]) {
     for (int place = 0; place < FACT_PLACES; place++) {
         out_terms[place] = triple->terms[place].text;

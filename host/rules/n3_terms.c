@@ -309,6 +309,7 @@ static qn_status read_literal(n3_reader *r, n3_term *out_term) {
     if (status < 0) {
         return status;
     }
+    n3_skip_blanks(r); /* which may stand before a language and around ^^ */
     if (r->at < r->end && *r->at == '@') {
         const char *tag = ++r->at;
         while (r->at < r->end && (n3_is_name_byte(*r->at) || *r->at == '-')) {
@@ -320,6 +321,7 @@ static qn_status read_literal(n3_reader *r, n3_term *out_term) {
         }
     } else if (r->end - r->at >= 2 && r->at[0] == '^' && r->at[1] == '^') {
         r->at += 2;
+        n3_skip_blanks(r);
         /* The value waits: reading an IRI uses r->value. */
         const text_buffer value = r->value;
         r->value = (text_buffer){0};

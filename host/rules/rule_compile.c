@@ -197,7 +197,7 @@ static qn_status put_tests(rule_compiler *c, const n3_triple *triples, uint32_t 
 
 static qn_status put_premises(rule_compiler *c) {
     const n3_formula *premise = &c->rule->premise;
-    const n3_triple *triples = c->document->formula_triples + premise->first;
+    const n3_triple *triples = n3_formula_statements(c->document, premise);
     uint32_t tests = 0;
     qn_status status = QN_OK;
     for (uint32_t i = 0; status >= 0 && i < premise->n_triples; i++) {
@@ -281,7 +281,7 @@ static qn_status put_unless(rule_compiler *c, const n3_triple *triple) {
 
 static qn_status put_conclusions(rule_compiler *c) {
     const n3_formula *conclusion = &c->rule->conclusion;
-    const n3_triple *triples = c->document->formula_triples + conclusion->first;
+    const n3_triple *triples = n3_formula_statements(c->document, conclusion);
     qn_status status = QN_OK;
     for (uint32_t i = 0; status >= 0 && c->rule->arrow == N3_DEFEASIBLE && i < conclusion->n_triples; i++) {
         status = put_unless(c, &triples[i]);
@@ -301,7 +301,7 @@ static qn_status put_denial(rule_compiler *c) {
         if (conclusion->n_triples > 1) {
             return refuse(c, c->rule->line, "a rule that denies concludes nothing else");
         }
-        QN_TRY(find_operands(c, &c->document->formula_triples[conclusion->first], step.operands), c->err, "compiling rules");
+        QN_TRY(find_operands(c, n3_formula_statements(c->document, conclusion), step.operands), c->err, "compiling rules");
     }
     return put_step(c, step);
 }

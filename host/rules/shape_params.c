@@ -33,30 +33,39 @@ static bool is_name(fmt_str name, const char *word) {
     return name.size == strlen(word) && memcmp(name.data, word, (size_t)name.size) == 0;
 }
 
-qn_status shape_add_term(shape_reader *r, term_list *list, fmt_str term) {
-    shapes *all = r->all;
-    if (all->n_terms == all->terms_room) {
-        const uint32_t room = all->terms_room == 0 ? 64 : all->terms_room * 2;
-        fmt_str *grown = realloc(all->terms, room * sizeof *grown);
+qn_status shape_add_term(const shape_reader *r, term_list *list, fmt_str term) {
+    if (list->n_terms == list->room) {
+        const uint32_t room = list->room == 0 ? 4 : list->room * 2; /* at most twice the statements of the file */
+        fmt_str *grown = realloc(list->terms, room * sizeof *grown);
         if (grown == NULL) {
             return FAIL(r->err, QN_NO_HOST_MEM, "%s: no memory for its shapes", r->path);
         }
-        all->terms = grown;
-        all->terms_room = room;
+        list->terms = grown;
+        list->room = room;
     }
-    if (list->n_terms > 0 && list->first + list->n_terms != all->n_terms) { /* another list came between: this one moves */
-        const term_list moved = {all->n_terms, 0};
-        term_list whole = moved;
-        for (uint32_t i = 0; i < list->n_terms; i++) {
-            QN_TRY(shape_add_term(r, &whole, all->terms[list->first + i]), r->err, "reading shapes");
-        }
-        *list = whole;
-        return shape_add_term(r, list, term);
-    }
-    list->first = list->n_terms == 0 ? all->n_terms : list->first;
-    all->terms[all->n_terms++] = term;
-    list->n_terms++;
+    list->terms[list->n_terms++] = term;
     return QN_OK;
+}
+
+bool shape_list_has(const term_list *list, fmt_str term) {
+    for (uint32_t i = 0; i < list->n_terms; i++) {
+        if (texts_equal(list->terms[i], term)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void shape_free(shape *one) {
+    term_list *const lists[] = {&one->classes, &one->values, &one->in, &one->ignored};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        free(lists[i]->terms);
+    }
+    for (int i = 0; i < N_TARGETS; i++) {
+        free(one->targets[i].terms);
+    }
+    ere_free(one->pattern);
+    memset(one, 0, sizeof *one);
 }
 
 /* ---------------------------------------------------------------- objects of different kinds */

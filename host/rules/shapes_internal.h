@@ -9,9 +9,9 @@
 #define SH_IRI "http://www.w3.org/ns/shacl#"
 #define RDF_TYPE_TEXT "<" RDF_IRI "type>"
 
-/* A range of shapes.terms. */
 typedef struct term_list {
-    uint32_t first, n_terms;
+    fmt_str *terms; /* [n_terms] owned; the texts are the table's */
+    uint32_t n_terms, room;
 } term_list;
 
 /* Bits of shape.given: which parameters stand in the file. */
@@ -60,8 +60,7 @@ struct shapes {
     term_pool messages;      /* texts that are not in the file as they are */
     shape *targeted;         /* [n_targeted] */
     shape *properties;       /* [n_properties] */
-    fmt_str *terms;          /* [n_terms] what lists are made of */
-    uint32_t n_targeted, targeted_room, n_properties, properties_room, n_terms, terms_room;
+    uint32_t n_targeted, targeted_room, n_properties, properties_room;
 };
 
 /* shape_params.c: takes one statement about a shape; refuses what it does not know. */
@@ -74,12 +73,14 @@ typedef struct shape_reader {
 qn_status shape_take_statement(shape_reader *r, shape *one, const table_fact *statement);
 /* What only the whole shape shows: a pattern with its flags, bounds that no value could meet. */
 qn_status shape_finish(shape_reader *r, shape *one);
+void shape_free(shape *one); /* what it owns */
 /* True when this predicate says something about a shape; *out_name is its name in the vocabulary. */
 bool shape_is_known(fmt_str predicate, bool *out_constrains);
 /* The name behind SH_IRI of a canonical IRI; size 0: none. */
 fmt_str shape_vocabulary_name(fmt_str iri);
 qn_status shape_refuse(const shape_reader *r, uint32_t line, const char *format, ...) ERROR_PRINTF(3, 4);
-qn_status shape_add_term(shape_reader *r, term_list *list, fmt_str term);
+qn_status shape_add_term(const shape_reader *r, term_list *list, fmt_str term);
+bool shape_list_has(const term_list *list, fmt_str term);
 
 /* shape_values.c and shapes_validate.c */
 typedef struct validation {

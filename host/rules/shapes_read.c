@@ -102,7 +102,7 @@ static qn_status add_property(shape_reader *r, term_ref node, const table_fact *
     }
     shape *property = &all->properties[all->n_properties];
     status = read_shape(r, node, property);
-    all->n_properties++; /* also after a failure: it may own a pattern */
+    all->n_properties++; /* also after a failure: it may own something */
     if (status >= 0 && property->path.size == 0) {
         const fmt_str name = term_pool_text(&all->table.pool, node);
         return shape_refuse(r, statement->line, "%.*s is a property without sh:path", (int)(name.size < 100 ? name.size : 100), name.data);
@@ -161,23 +161,26 @@ static qn_status add_targeted(shape_reader *r, term_ref node) {
     status = read_shape(r, node, one);
     status = status < 0 ? status : add_own_class(r, one, node);
     if (status < 0 || !has_targets(one)) {
-        ere_free(one->pattern);
+        shape_free(one);
         return status;
     }
     all->n_targeted++;
     if (one->path.size == 0) {
         return add_properties(r, one, node);
     }
-    const shape property = *one;
-    *one = (shape){.node = property.node, .line = property.line, .is_deactivated = property.is_deactivated,
-                   .first_property = all->n_properties, .n_properties = 1};
-    memcpy(one->targets, property.targets, sizeof one->targets);
     status = make_room(r, &all->properties, all->n_properties, &all->properties_room);
     if (status < 0) {
-        ere_free(property.pattern);
         return status;
     }
-    all->properties[all->n_properties++] = property;
+    shape *property = &all->properties[all->n_properties];
+    *property = *one; /* moves what it owns, but for the targets */
+    memset(property->targets, 0, sizeof property->targets);
+    const shape owner = {.node = one->node, .line = one->line, .is_deactivated = one->is_deactivated,
+                         .first_property = all->n_properties++, .n_properties = 1};
+    term_list targets[N_TARGETS];
+    memcpy(targets, one->targets, sizeof targets);
+    *one = owner;
+    memcpy(one->targets, targets, sizeof targets);
     return QN_OK;
 }
 
@@ -250,12 +253,15 @@ static qn_status look_for_shape(shape_reader *r, const table_fact *statement) {
     const fmt_str predicate = text_at(r, statement, FACT_PREDICATE), name = shape_vocabulary_name(predicate);
     const bool is_target = name.size > 6 && memcmp(name.data, "target", 6) == 0;
     const bool is_typed = texts_equal(predicate, text_of(RDF_TYPE_TEXT)) && shape_vocabulary_name(text_at(r, statement, FACT_OBJECT)).size > 0;
+    if (!is_target && !is_typed) {
+        return QN_OK;
+    }
     for (uint32_t i = 0; i < r->all->n_targeted; i++) {
         if (r->all->targeted[i].node.data == text_at(r, statement, FACT_SUBJECT).data) {
             return QN_OK;
         }
     }
-    return is_target || is_typed ? add_targeted(r, node) : QN_OK;
+    return add_targeted(r, node);
 }
 
 static qn_status read_shapes(shape_reader *r) {
@@ -290,14 +296,13 @@ void shapes_free(shapes *all) {
         return;
     }
     for (uint32_t i = 0; i < all->n_targeted; i++) {
-        ere_free(all->targeted[i].pattern);
+        shape_free(&all->targeted[i]);
     }
     for (uint32_t i = 0; i < all->n_properties; i++) {
-        ere_free(all->properties[i].pattern);
+        shape_free(&all->properties[i]);
     }
     free(all->targeted);
     free(all->properties);
-    free(all->terms);
     term_pool_free(&all->messages);
     fact_table_deinit(&all->table);
     free(all);
@@ -308,15 +313,6 @@ void shapes_count(const shapes *all, uint32_t *out_shapes, uint32_t *out_propert
     *out_properties = all->n_properties;
 }
 
-static bool is_in_list(const shapes *all, const term_list *list, fmt_str text) {
-    for (uint32_t i = 0; i < list->n_terms; i++) {
-        if (texts_equal(all->terms[list->first + i], text)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool shapes_know_predicate(const shapes *all, fmt_str predicate) {
     for (uint32_t i = 0; i < all->n_properties; i++) {
         if (texts_equal(all->properties[i].path, predicate)) {
@@ -325,8 +321,8 @@ bool shapes_know_predicate(const shapes *all, fmt_str predicate) {
     }
     for (uint32_t i = 0; i < all->n_targeted; i++) {
         const shape *one = &all->targeted[i];
-        if (is_in_list(all, &one->targets[TARGET_SUBJECTS_OF], predicate) || is_in_list(all, &one->targets[TARGET_OBJECTS_OF], predicate) ||
-            is_in_list(all, &one->ignored, predicate)) {
+        if (shape_list_has(&one->targets[TARGET_SUBJECTS_OF], predicate) || shape_list_has(&one->targets[TARGET_OBJECTS_OF], predicate) ||
+            shape_list_has(&one->ignored, predicate)) {
             return true;
         }
     }

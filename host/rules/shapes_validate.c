@@ -91,7 +91,7 @@ static qn_status is_target(const validation *v, const shape *one, fmt_str node, 
     for (target_kind kind = TARGET_NODE; kind < N_TARGETS; kind++) {
         const term_list *list = &one->targets[kind];
         for (uint32_t i = 0; status >= 0 && !*out_is && i < list->n_terms; i++) {
-            status = meets_target(v, kind, v->all->terms[list->first + i], node, out_is);
+            status = meets_target(v, kind, list->terms[i], node, out_is);
         }
     }
     return status;
@@ -105,12 +105,7 @@ static bool is_allowed(const validation *v, const shape *one, fmt_str predicate)
             return true;
         }
     }
-    for (uint32_t i = 0; i < one->ignored.n_terms; i++) {
-        if (texts_equal(v->all->terms[one->ignored.first + i], predicate)) {
-            return true;
-        }
-    }
-    return false;
+    return shape_list_has(&one->ignored, predicate);
 }
 
 static qn_status check_closed(validation *v, const shape *one, fmt_str focus) {
@@ -187,7 +182,7 @@ static qn_status find_nodes(validation *v, term_pool *nodes) {
     for (uint32_t i = 0; status >= 0 && v->check->is_whole && i < v->all->n_targeted; i++) {
         const term_list *list = &v->all->targeted[i].targets[TARGET_NODE];
         for (uint32_t j = 0; status >= 0 && j < list->n_terms; j++) {
-            status = add_node(v, nodes, v->all->terms[list->first + j]);
+            status = add_node(v, nodes, list->terms[j]);
         }
     }
     return status;
@@ -199,13 +194,8 @@ static qn_status find_nodes(validation *v, term_pool *nodes) {
 static bool is_known_class(const shapes *all, fmt_str class) {
     for (uint32_t i = 0; i < all->n_targeted + all->n_properties; i++) {
         const shape *one = i < all->n_targeted ? &all->targeted[i] : &all->properties[i - all->n_targeted];
-        const term_list *lists[] = {&one->targets[TARGET_CLASS], &one->classes};
-        for (int k = 0; k < 2; k++) {
-            for (uint32_t j = 0; j < lists[k]->n_terms; j++) {
-                if (texts_equal(all->terms[lists[k]->first + j], class)) {
-                    return true;
-                }
-            }
+        if (shape_list_has(&one->targets[TARGET_CLASS], class) || shape_list_has(&one->classes, class)) {
+            return true;
         }
     }
     return false;

@@ -27,7 +27,7 @@ static void numbers_are_compared_to_the_last_digit(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         exact_decimal a, b;
-        int order, back;
+        int order = 9, back = 9;
         print_message("%s and %s\n", rows[i].a, rows[i].b);
         assert_true(exact_decimal_parse(text(rows[i].a), DECIMAL_SYNTAX_DOUBLE, &a));
         assert_true(exact_decimal_parse(text(rows[i].b), DECIMAL_SYNTAX_DOUBLE, &b));

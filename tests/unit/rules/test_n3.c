@@ -60,7 +60,8 @@ static void terms_become_canonical_n_triples(void **state) {
         {"\"\"\"two\nlines \"\" x\"\"\"", "\"two\\nlines \\\"\\\" x\""}, {"'''a'b'''", "\"a'b\""}, {"\"\\t\\b\\f\\n\\r\\\\\\'\\u00e9\\U0001F600\"", "\"\t\b\f\\n\\r\\\\'\xC3\xA9\xF0\x9F\x98\x80\""},
         {"\"# no comment\"", "\"# no comment\""}, {"42", "\"42\"^^<" XSD "integer>"}, {"-0.50", "\"-0.50\"^^<" XSD "decimal>"}, {".5", "\".5\"^^<" XSD "decimal>"},
         {"+1e-3", "\"+1e-3\"^^<" XSD "double>"}, {"true", "\"true\"^^<" XSD "boolean>"}, {"false", "\"false\"^^<" XSD "boolean>"},
-        {"\"\"", "\"\""}, {"true:x", "<http://t/x>"}, {"<b/../c#d>", "<http://d/c#d>"}};
+        {"\"\"", "\"\""}, {"\"x\" @en", "\"x\"@en"},
+        {"\"5\" ^^ ex:d", "\"5\"^^<http://e/d>"}, {"true:x", "<http://t/x>"}, {"<b/../c#d>", "<http://d/c#d>"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[400];

@@ -148,6 +148,24 @@ static void a_full_table_meets_the_limit(void **state) {
     rule_program_free(program);
 }
 
+static void a_table_grows_while_a_rule_walks_through_it(void **state) {
+    static char facts[40 * 32];
+    size_t at = 0;
+    fact_table table;
+    (void)state;
+    rule_program *program = fixture_program("{ ?a ex:p 1 . ?b ex:p 1 } => { ?a ex:with ?b } . { ?a ex:with ?b } => { ?b ex:beside ?a } .");
+    for (int i = 0; i < 40; i++) {
+        at += (size_t)snprintf(facts + at, 32, "ex:n%d ex:p 1 .\n", i);
+    }
+    fixture_table(facts, FACT_TABLE_DEFAULT, &table);
+    const rule_verdict v = run(program, &table, &usual);
+    assert_int_equal(v.outcome, RULES_OK);
+    assert_int_equal(v.n_derived, 2 * 40 * 40);
+    assert_true(fixture_has(&table, "ex:n39 ex:beside ex:n0"));
+    fact_table_deinit(&table);
+    rule_program_free(program);
+}
+
 /* Six premises that join everything with everything: 300 to the sixth. */
 static void a_join_that_explodes_meets_the_limit(void **state) {
     const rule_limits limits = {.max_work = 100000};
@@ -263,6 +281,7 @@ int main(void) {
         cmocka_unit_test(definite_and_plausible_are_told_apart),
         cmocka_unit_test(a_chain_longer_than_the_depth_meets_the_limit),
         cmocka_unit_test(a_full_table_meets_the_limit),
+        cmocka_unit_test(a_table_grows_while_a_rule_walks_through_it),
         cmocka_unit_test(a_join_that_explodes_meets_the_limit),
         cmocka_unit_test(candidates_and_scope_that_do_not_fit_meet_the_limit),
         cmocka_unit_test(the_scope_gives_only_what_a_premise_could_match),

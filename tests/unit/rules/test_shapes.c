@@ -309,6 +309,18 @@ static void text_that_is_no_turtle_is_refused_with_its_line(void **state) {
     assert_non_null(strstr(error_text(&err), "line "));
 }
 
+/* Lists of one shape that grow in turns. */
+static void thousands_of_classes_and_values_are_read(void **state) {
+    static char text[3000 * 64];
+    size_t at = (size_t)snprintf(text, sizeof text, "ex:S sh:targetClass ex:T ; sh:property ex:P . ex:P sh:path ex:p .\n");
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        at += (size_t)snprintf(text + at, 64, "ex:P sh:class ex:c%d ; sh:hasValue ex:v%d .\n", i, i);
+    }
+    shapes *all = fixture_shapes(folder, text);
+    shapes_free(all);
+}
+
 static void a_report_is_cut_and_counts_on(void **state) {
     static char data[(SHAPES_MAX_RESULTS + 10) * 24];
     size_t at = (size_t)snprintf(data, sizeof data, "ex:x a ex:T ; ex:p 0");
@@ -391,6 +403,7 @@ int main(void) {
         cmocka_unit_test(what_would_constrain_and_is_not_offered_is_refused_by_name),
         cmocka_unit_test(description_is_no_constraint),
         cmocka_unit_test(text_that_is_no_turtle_is_refused_with_its_line),
+        cmocka_unit_test(thousands_of_classes_and_values_are_read),
         cmocka_unit_test(a_report_is_cut_and_counts_on),
         cmocka_unit_test(a_source_that_fails_ends_the_check),
         cmocka_unit_test(scope_and_candidates_count_together),
