@@ -130,6 +130,15 @@ def a_chat_answer_is_constrained_from_its_first_printed_letter(t):
     t.true(r.json()['text'] in ('Yes', 'No'), r.json()['text'])
 
 
+@test
+def guesses_that_run_ahead_change_nothing(t):
+    path = a_file(t, 's.json', json.dumps(SCHEMAS['a record']))
+    plain = run(t, '--json-schema', path, '--json').json()
+    drafted = run(t, '--json-schema', path, '--drafts', '4', '--json').json()
+    t.true(drafted['drafts']['taken'] > 0, 'no guess was taken')
+    t.equal((plain['tokens'], plain['constraint']), (drafted['tokens'], drafted['constraint']))
+
+
 # ---------------------------------------------------------------- what is refused
 def check_refused(name, option, text, status, *words):
     def check(t):
