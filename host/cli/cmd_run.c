@@ -190,7 +190,7 @@ static int generate(command_context *c, engine *e, const prompt_input *input, se
     generate_result result = {.reason = STOP_ERROR};
     qn_status status = sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
     if (status >= 0) {
-        run_events_begin(events, (uint32_t)input->ids.count, &c->err);
+        run_events_begin(events, (uint32_t)input->ids.count);
         status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
         run_events_end(events, &result);
         sentinel_run_end(sentinel, &result);
