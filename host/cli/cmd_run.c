@@ -7,6 +7,7 @@
 #include "base/text_buffer.h"
 #include "cli/engine_options.h"
 #include "cli/events_options.h"
+#include "cli/graph_options.h"
 #include "cli/prompt_input.h"
 #include "cli/sentinel_options.h"
 #include "decode/generate.h"
@@ -23,12 +24,13 @@ static struct {
     bool has_deadline;
     engine_options engine;
     sampling_options sampling;
+    graph_options graph;
     sentinel_options sentinel;
     events_options events;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + SENTINEL_OPTION_ROWS +
+    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS +
                         EVENTS_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
@@ -48,6 +50,8 @@ static const option *run_options(void) {
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
+    graph_options_init(&settings.graph, row);
+    row += GRAPH_OPTION_ROWS;
     sentinel_options_init(&settings.sentinel, row);
     row += SENTINEL_OPTION_ROWS;
     events_options_init(&settings.events, row);
@@ -56,11 +60,20 @@ static const option *run_options(void) {
     return table;
 }
 
+/* What a run has besides the engine. */
+typedef struct run_parts {
+    prompt_input input;
+    prompt_facts facts;
+    sentinel_run sentinel;
+    run_events events;
+} run_parts;
+
 /* What a run collects for --json. */
 typedef struct transcript {
     command_context *c;
     const tokenizer *tok;
     json_t *tokens, *logprobs;
+    prompt_facts *facts;
     text_buffer text;
     sentinel_run *sentinel;
     bool is_closed; /* standard output does not take any more */
@@ -79,7 +92,7 @@ static bool on_token(void *ctx, const generate_event *event) {
     transcript *t = ctx;
     if (!t->c->json) {
         t->is_closed = !command_write(event->text, event->text_bytes);
-        return !t->is_closed;
+        return !t->is_closed && (t->facts->facts.n == 0 || text_buffer_append(&t->text, event->text, event->text_bytes));
     }
     if (event->id != TOKEN_NONE) {
         json_array_append_new(t->tokens, json_integer(event->id));
@@ -122,6 +135,10 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (settings.drafts > 0) {
         json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
     }
+    if (prompt_facts_add_json(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, object, &c->err) < 0) {
+        json_decref(object);
+        return command_fail(c);
+    }
     return command_print_json(c, object);
 }
 
@@ -154,6 +171,9 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
         log_line(QN_LOG_ERROR, "stopped after %u tokens: nobody takes the text", r->n_generated);
         return EXIT_IO;
     }
+    if (!c->json) {
+        prompt_facts_report(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size);
+    }
     sentinel_run_tell(t->sentinel);
     report_stop(r, !settings.has_deadline);
     return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : EXIT_DONE;
@@ -163,7 +183,8 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
-static int generate(command_context *c, engine *e, const prompt_input *input, sentinel_run *sentinel, run_events *events) {
+static int generate(command_context *c, engine *e, run_parts *parts) {
+    const prompt_input *input = &parts->input;
     sampler chooser = {0};
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(e->m->tok);
@@ -171,8 +192,8 @@ static int generate(command_context *c, engine *e, const prompt_input *input, se
         sampler_create(&sampling, e->m->hparams.n_vocab, n_tokens, &chooser, &c->err) < 0) {
         return command_fail(c);
     }
-    transcript t = {.c = c, .tok = e->m->tok, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL,
-                    .sentinel = sentinel};
+    transcript t = {.c = c, .tok = e->m->tok, .facts = &parts->facts, .tokens = json_array(),
+                    .logprobs = settings.logprobs > 0 ? json_array() : NULL, .sentinel = &parts->sentinel};
     generate_options options = {.max_tokens = settings.budget,
                                 .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
                                 .n_logprobs = settings.logprobs,
@@ -182,65 +203,72 @@ static int generate(command_context *c, engine *e, const prompt_input *input, se
                                 .on_token = on_token,
                                 .ctx = &t,
                                 .on_prefilled = run_events_prefilled,
-                                .prefilled_ctx = events};
+                                .prefilled_ctx = &parts->events};
     options.n_stops = model_stop_ids(e->m, options.stops, GENERATE_MAX_STOPS);
     for (uint32_t i = 0; i < input->stops.count && options.n_stops < GENERATE_MAX_STOPS; i++) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result = {.reason = STOP_ERROR};
-    qn_status status = sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
+    qn_status status = sentinel_run_begin(&settings.sentinel, &parts->sentinel, e->m->tok, &options.hooks, &c->err);
     if (status >= 0) {
-        run_events_begin(events, (uint32_t)input->ids.count);
+        run_events_begin(&parts->events, (uint32_t)input->ids.count);
         status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
-        run_events_end(events, &result);
-        sentinel_run_end(sentinel, &result);
+        run_events_end(&parts->events, &result);
+        sentinel_run_end(&parts->sentinel, &result);
     }
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
-    sentinel_run_scrub(sentinel, &events->early);
-    scrub_memory(&events->early, SCRUB_TEXT, t.text.text, t.text.capacity);
-    scrub_memory(&events->early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
+    sentinel_run_scrub(&parts->sentinel, &parts->events.early);
+    scrub_memory(&parts->events.early, SCRUB_TEXT, t.text.text, t.text.capacity);
+    scrub_memory(&parts->events.early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
     text_buffer_free(&t.text);
     sampler_destroy(&chooser);
     return exit_status;
 }
 
 /* From a prompt that was read to an exit status. */
-static int run_prompt(command_context *c, prompt_input *input, sentinel_run *sentinel, run_events *events) {
+static int run_prompt(command_context *c, run_parts *parts) {
     engine e;
     settings.engine.on_stage = run_events_stage;
-    settings.engine.stage_ctx = events;
+    settings.engine.stage_ctx = &parts->events;
     if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
         return command_fail(c);
     }
-    const int status = prompt_encode(&settings.prompt, e.m, input, &c->err) < 0 ? command_fail(c) : generate(c, &e, input, sentinel, events);
-    prompt_forget(&settings.prompt, &events->early);
-    run_events_evict(events, &e, input);
+    const qn_status encoded = prompt_facts_encode(&settings.graph, &settings.prompt, e.m, e.p->n_ctx, &parts->facts, &parts->input, &c->err);
+    const int status = encoded < 0 ? command_fail(c) : generate(c, &e, parts);
+    prompt_forget(&settings.prompt, &parts->events.early);
+    run_events_evict(&parts->events, &e, &parts->input);
     return status;
 }
 
+/* Everything that can be refused before a model is opened. */
+static qn_status open_parts(run_parts *parts, const char *model_path, error_context *err) {
+    QN_TRY(prompt_load(&settings.prompt, &parts->input, err), err, "reading the prompt");
+    QN_TRY(prompt_facts_load(&settings.graph, &settings.prompt, &parts->input, &parts->facts, err), err, "taking facts");
+    QN_TRY(sentinel_run_open(&settings.sentinel, &parts->sentinel, err), err, "reading the rules");
+    return run_events_open(&settings.events, model_path, &parts->events, err);
+}
+
 static int run(command_context *c) {
-    prompt_input input = {0};
-    sentinel_run sentinel = {.shared = {.fd = -1}};
-    run_events events = {0};
+    run_parts parts = {.sentinel = {.shared = {.fd = -1}}};
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0) {
+    if (prompt_check_options(&settings.prompt, &c->err) < 0 ||
+        graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }
     settings.engine.max_outputs = settings.drafts + 1;
-    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) >= 0 && sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0
-                          && run_events_open(&settings.events, c->args.items[0], &events, &c->err) >= 0;
-    const int status = is_ready ? run_prompt(c, &input, &sentinel, &events) : command_fail(c);
-    sentinel_run_close(&sentinel);
-    run_events_close(&events);
-    prompt_free(&input);
+    const int status = open_parts(&parts, c->args.items[0], &c->err) < 0 ? command_fail(c) : run_prompt(c, &parts);
+    sentinel_run_close(&parts.sentinel);
+    run_events_close(&parts.events);
+    prompt_facts_free(&parts.facts);
+    prompt_free(&parts.input);
     return status;
 }
 

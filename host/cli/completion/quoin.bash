@@ -2,16 +2,16 @@
 # the two against each other. Files and folders are completed where an option takes one.
 
 _quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
-_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on -c'
+_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on --adapter -c'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
 _quoin_options() {
     case $1 in
-        convert) echo '--output --companion --no-companion --layout --weights --page-log2 --extended --force --check --no-check -o' ;;
+        convert) echo '--output --companion --no-companion --layout --weights --page-log2 --extended --force --check --base --no-check -o' ;;
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --drafts --sentinel --observe --events --events-file -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts --graph --facts --near --show-prompt --sentinel --observe --events --events-file -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         observe) echo '--abort-on --reason' ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
@@ -44,7 +44,7 @@ _quoin_options() {
     esac
 }
 
-# Values of an option that takes one of a few words; an empty line when it takes anything else.
+# Values of an option of a command that takes one of a few words; an empty line when it takes anything else.
 _quoin_values() {
     case $1 in
         --events) echo 'json none' ;;
@@ -54,7 +54,7 @@ _quoin_values() {
         --kv) echo 'auto f16 bf16 f32' ;;
         --integrity) echo 'full lazy' ;;
         --assume) echo 'llama' ;;
-        --base) echo 'base32 base58 hex' ;;
+        --base) [ "$2" = publish ] && echo 'base32 base58 hex' ;;
         --long-literals) echo 'refuse reject' ;;
         --privacy) echo 'sanctuary restricted commons' ;;
         --layout) echo 'packed plain auto' ;;
@@ -73,7 +73,7 @@ _quoin() {
         return
     fi
     local values
-    values=$(_quoin_values "$previous")
+    values=$(_quoin_values "$previous" "$command")
     if [ -n "$values" ]; then
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
     elif [ "$previous" = --plugin-dir ]; then
