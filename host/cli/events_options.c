@@ -126,8 +126,8 @@ void run_events_stage(void *ctx, engine_stage stage, const engine *e, const char
     }
 }
 
-void run_events_begin(run_events *events, uint32_t n_prompt, error_context *err) {
-    events->has_session = residency_begin(events->model, &events->identity, err) == QN_OK;
+void run_events_begin(run_events *events, uint32_t n_prompt) {
+    events->has_session = residency_begin(events->model, &events->identity, NULL) == QN_OK;
     write_line(events, "prefill_begin", json_pack("{s:i}", "tokens", (int)n_prompt));
 }
 

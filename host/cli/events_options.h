@@ -50,7 +50,7 @@ qn_status run_events_open(const events_options *o, const char *model_path, run_e
 void run_events_stage(void *ctx, engine_stage stage, const engine *e, const char *error);
 
 /* Around generate_run. run_events_prefilled is for generate_options.on_prefilled. */
-void run_events_begin(run_events *events, uint32_t n_prompt, error_context *err);
+void run_events_begin(run_events *events, uint32_t n_prompt);
 void run_events_prefilled(void *ctx, uint32_t n_prompt);
 void run_events_end(run_events *events, const generate_result *result);
 

@@ -245,13 +245,12 @@ int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *op
     }
     if (status == QN_OK) {
         made->owner = owner;
-        status = open_adapters(owner, &own, &made->adapters, &inner);
+=======        status = open_adapters(owner, &own, &made->adapters, &inner);
         settings.deltas = made->adapters.deltas;
         settings.n_deltas = made->adapters.n_deltas;
     }
     if (status == QN_OK) {
-        made->scrubs = own.scrub != 0;
-        status = plan_create(owner->m, &owner->runtime->on, &settings, &made->p, &inner);
+        made-scrubs=own.scrub!=0;        status = plan_create(owner->m, &owner->runtime->on, &settings, &made->p, &inner);
     }
     if (status == QN_OK) {
         status = session_create(made->p, &made->s, &inner);

@@ -33,12 +33,12 @@ HOST = {
     "decode": {"base", "backends", "model", "text"},
     "sentinel": {"base", "text", "decode"},
     "residency": {"base"},
+=======
     "constrain": {"base", "backends", "model", "text", "graph", "decode"},
-    "prove": {"base", "graph", "keys", "wal", "convert", "decode"},
-    "govern": {"base", "graph", "ground", "keys", "model", "prove", "rules", "wal"},
-    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
+proveconvert decodegoverngraph", "ground", "keysproverules    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
     "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal", "adapt", "sentinel",
-            "residency"},
+            "residency",
+            "sentinel", "residency"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}
