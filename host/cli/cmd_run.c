@@ -6,26 +6,30 @@
 #include "base/log.h"
 #include "base/text_buffer.h"
 #include "cli/engine_options.h"
+#include "cli/graph_options.h"
 #include "cli/prompt_input.h"
 #include "cli/prove_options.h"
 #include "decode/generate.h"
+#include "decode/prompt_lookup.h"
 
 #define DEFAULT_BUDGET 256u
+#define MAX_CITED 256u /* facts that one record names */
 #define DEFAULT_DEADLINE 30.0
 #define MAX_CONTEXT_TOKENS (1u << 24)
 
 static struct {
     prompt_options prompt;
-    uint32_t budget, logprobs;
+    uint32_t budget, logprobs, drafts;
     double deadline;
     bool has_deadline;
     engine_options engine;
     sampling_options sampling;
     prove_options prove;
+    graph_options graph;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + PROVE_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + PROVE_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -37,12 +41,17 @@ static const option *run_options(void) {
                       1e9, NULL, &settings.has_deadline};
     *row++ = (option){OPTION_UINT, "logprobs", 0, "K", "with --json: the K most likely tokens at each step",
                       &settings.logprobs, 0, GENERATE_MAX_LOGPROBS, NULL, NULL};
+    *row++ = (option){OPTION_UINT, "drafts", 0, "N",
+                      "run up to N tokens ahead that followed the same words before; the answer is the same (default 0)",
+                      &settings.drafts, 0, TOKEN_MAX_DRAFT, NULL, NULL};
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
     prove_options_init(&settings.prove, row);
     row += PROVE_OPTION_ROWS;
+    graph_options_init(&settings.graph, row);
+    row += GRAPH_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -52,6 +61,7 @@ typedef struct transcript {
     command_context *c;
     const tokenizer *tok;
     json_t *tokens, *logprobs;
+    prompt_facts *facts;
     text_buffer text;
     bool is_closed; /* standard output does not take any more */
     prove_recording record;
@@ -71,7 +81,7 @@ static bool on_token(void *ctx, const generate_event *event) {
     prove_recording_take(&t->record, event);
     if (!t->c->json) {
         t->is_closed = !command_write(event->text, event->text_bytes);
-        return !t->is_closed;
+        return !t->is_closed && (t->facts->facts.n == 0 || text_buffer_append(&t->text, event->text, event->text_bytes));
     }
     if (event->id != TOKEN_NONE) {
         json_array_append_new(t->tokens, json_integer(event->id));
@@ -113,6 +123,13 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
+    if (settings.drafts > 0) {
+        json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
+    }
+    if (prompt_facts_add_json(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, object, &c->err) < 0) {
+        json_decref(object);
+        return command_fail(c);
+    }
     return command_print_json(c, object);
 }
 
@@ -121,6 +138,9 @@ static void report_stop(const generate_result *r, bool is_default_deadline) {
              stop_reason_name(r->reason), r->n_prompt, r->prefill_seconds,
              r->prefill_seconds > 0 ? r->n_prompt / r->prefill_seconds : 0.0, r->n_generated, r->decode_seconds,
              r->decode_seconds > 0 ? r->n_generated / r->decode_seconds : 0.0);
+    if (settings.drafts > 0) {
+        log_line(QN_LOG_INFO, "drafts: %u tokens were run ahead, %u of them taken", r->n_drafted, r->n_accepted);
+    }
     if (r->reason == STOP_DEADLINE) {
         log_line(QN_LOG_INFO, "stopped by the %s deadline; --deadline S sets another, 0 none",
                  is_default_deadline ? "default" : "given");
@@ -142,6 +162,9 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
         log_line(QN_LOG_ERROR, "stopped after %u tokens: nobody takes the text", r->n_generated);
         return EXIT_IO;
     }
+    if (!c->json) {
+        prompt_facts_report(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size);
+    }
     report_stop(r, !settings.has_deadline);
     return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : EXIT_DONE;
 }
@@ -150,7 +173,13 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
-static int generate(command_context *c, engine *e, const prompt_input *input) {
+static qn_status record_answer(transcript *t, const prompt_input *input, const generate_result *result, error_context *err) {
+    uint64_t cites[MAX_CITED];
+    const uint32_t n = prompt_facts_cited(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, cites, MAX_CITED);
+    return prove_recording_commit(&t->record, input, cites, n, result, err);
+}
+
+static int generate(command_context *c, engine *e, const prompt_input *input, prompt_facts *facts) {
     sampler chooser = {0};
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(e->m->tok);
@@ -159,11 +188,12 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
         return command_fail(c);
     }
     transcript t = {
-        .c = c, .tok = e->m->tok, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL};
+        .c = c, .tok = e->m->tok, .facts = facts, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL};
     generate_options options = {.max_tokens = settings.budget,
                                 .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
                                 .n_logprobs = settings.logprobs,
                                 .at_start = input->starts_text,
+                                .hooks = {.drafts = settings.drafts > 0 ? &prompt_lookup : NULL},
                                 .cancel = &c->services.cancel,
                                 .on_token = on_token,
                                 .ctx = &t};
@@ -173,11 +203,11 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
     }
     generate_result result;
     run_settings record;
-    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, settings.budget, &record);
+    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, input->preface.size > 0, settings.budget, &record);
     qn_status status = prove_recording_begin(&t.record, &settings.prove, c, e, &record, &c->err);
     status = status < 0 ? status
                         : generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
-    status = status < 0 ? status : prove_recording_commit(&t.record, &input->ids, &result, &c->err);
+    status = status < 0 ? status : record_answer(&t, input, &result, &c->err);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
@@ -190,28 +220,34 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
 static int run(command_context *c) {
     engine e;
     prompt_input input = {0};
+    prompt_facts facts = {.n_volumes = 0};
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
+    if (prompt_check_options(&settings.prompt, &c->err) < 0 ||
+        graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }
+    settings.engine.max_outputs = settings.drafts + 1;
     int status;
     if (prompt_load(&settings.prompt, &input, &c->err) < 0 ||
+        prompt_facts_load(&settings.graph, &settings.prompt, &input, &facts, &c->err) < 0 ||
         engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
         status = command_fail(c);
+        prompt_facts_free(&facts);
         prompt_free(&input);
         return status;
     }
-    if (prompt_encode(&settings.prompt, e.m, &input, &c->err) < 0) {
+    if (prompt_facts_encode(&settings.graph, &settings.prompt, e.m, e.p->n_ctx, &facts, &input, &c->err) < 0) {
         status = command_fail(c);
     } else {
-        status = generate(c, &e, &input);
+        status = generate(c, &e, &input, &facts);
     }
+    prompt_facts_free(&facts);
     prompt_free(&input);
     engine_close(&e);
     return status;

@@ -5,6 +5,7 @@
  */
 #ifndef HOST_ENGINE_OPTIONS_H
 #define HOST_ENGINE_OPTIONS_H
+#include "adapt/adapter_set.h"
 #include "cli/command.h"
 #include "decode/sampler.h"
 #include "decode/session.h"
@@ -20,14 +21,16 @@ typedef struct engine_options {
     bool strict, no_weight_check;
     const char *integrity;   /* "full", "lazy" */
     const char *layers_on;   /* "NAME[:DEVICE]=N", or null */
+    option_list adapters;    /* "FILE[=SCALE]" */
 } engine_options;
 
 /* The option table of these settings, filled with their defaults. */
-#define ENGINE_OPTION_ROWS 10
+#define ENGINE_OPTION_ROWS 11
 void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]);
 
 typedef struct engine {
     model *m;
+    adapter_set adapters;
     plan *p;
     session *s;
     double load_seconds;    /* file to ready session */

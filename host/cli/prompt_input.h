@@ -28,6 +28,7 @@ qn_status prompt_check_options(const prompt_options *p, error_context *err);
 typedef struct prompt_input {
     char *text;          /* owned, of --prompt-file; otherwise null */
     size_t text_bytes;
+    fmt_str preface;     /* borrowed; stands before the text, in the user's turn with --chat; never read as control tokens. May be empty */
     token_list ids;
     bool starts_text;    /* the answer begins a text of its own */
     stop_set stops;      /* that the chat template adds to the model's */

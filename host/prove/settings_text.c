@@ -23,6 +23,7 @@ static const field fields[] = { /* in the order of the keys */
     {"bos", FIELD_BOOL, AT(has_bos)},
     {"chat", FIELD_BOOL, AT(is_chat)},
     {"chunk", FIELD_UINT, AT(chunk)},
+    {"context", FIELD_BOOL, AT(has_context)},
     {"ctx", FIELD_UINT, AT(n_ctx)},
     {"kv", FIELD_WORD, AT(kv)},
     {"max_tokens", FIELD_UINT, AT(max_tokens)},

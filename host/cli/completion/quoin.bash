@@ -2,16 +2,16 @@
 # the two against each other. Files and folders are completed where an option takes one.
 
 _quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
-_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on -c'
+_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on --adapter -c'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
 _quoin_options() {
     case $1 in
-        convert) echo '--output --companion --no-companion --layout --weights --page-log2 --extended --force --check --no-check -o' ;;
+        convert) echo '--output --companion --no-companion --layout --weights --page-log2 --extended --force --check --base --no-check -o' ;;
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs -p -f -n --prove --key --passphrase-file --unsigned --mac-key --store-prompt --agent --principal -k" \
+            "--logprobs --drafts --graph --facts --near --show-prompt -p -f -n --prove --key --passphrase-file --unsigned --mac-key --store-prompt --agent --principal -k" \
             "$_quoin_options_engine $_quoin_options_sampling" ;;
         prove)
             echo '--output --source --url --licence --spdx --licence-url --permits --consent --profile --key --passphrase-file' \
@@ -39,6 +39,7 @@ _quoin_options() {
             echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --volume --keep --rotate --memory' \
                 '--strict -k'
             ;;
+        perplexity) echo "--file --windows -f $_quoin_options_engine" ;;
         bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
         query)
             echo '--prefix --where --select --distinct --limit --offset --count --exists --format --explain --terms --strict -p -w -s -n -c -f'
@@ -54,7 +55,7 @@ _quoin_options() {
     esac
 }
 
-# Values of an option that takes one of a few words; an empty line when it takes anything else.
+# Values of an option of a command that takes one of a few words; an empty line when it takes anything else.
 _quoin_values() {
     case $1 in
         --terms) echo 'auto surface bare token' ;;
@@ -64,7 +65,7 @@ _quoin_values() {
         --kv) echo 'auto f16 bf16 f32' ;;
         --integrity) echo 'full lazy' ;;
         --assume) echo 'llama' ;;
-        --base) echo 'base32 base58 hex' ;;
+        --base) [ "$2" = publish ] && echo 'base32 base58 hex' ;;
         --long-literals) echo 'refuse reject' ;;
         --privacy) echo 'sanctuary restricted commons' ;;
         --layout) echo 'packed plain auto' ;;
@@ -79,11 +80,11 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench compact journal migrate publish vault wal key prove check certify query export stats diff merge ingest --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key prove check certify query export stats diff merge ingest --help --version' -- "$current")
         return
     fi
     local values
-    values=$(_quoin_values "$previous")
+    values=$(_quoin_values "$previous" "$command")
     if [ -n "$values" ]; then
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
     elif [ "$previous" = --plugin-dir ]; then

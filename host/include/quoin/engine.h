@@ -97,11 +97,21 @@ QUOIN_API size_t quoin_token_bytes(const quoin_model *model, uint32_t id, char *
 
 /* --- Session: one stream of tokens --- */
 
+/* A LoRA file of version 1 or 2, or a GGUF adapter, and how strong its change is. */
+typedef struct quoin_adapter {
+    const char *path;
+    float scale;          /* 1 = as the file says; finite */
+    uint32_t reserved;
+} quoin_adapter;
+
 typedef struct quoin_session_options {
     uint32_t size;
     uint32_t n_ctx;       /* positions; 0 = the model's, at most 4096 */
     const char *numeric;  /* "auto" (null), "f32acc", "act8" */
     const char *kv;       /* "f16" (null), "bf16", "f32" */
+    const quoin_adapter *adapters; /* [n_adapters], added up in this order; one that does not belong to the model fails the call */
+    uint32_t n_adapters;  /* 0 = the model as it is; at most 64 */
+    uint32_t reserved;
 } quoin_session_options;
 
 QUOIN_API int32_t quoin_session_create(quoin_model *model, const quoin_session_options *options,

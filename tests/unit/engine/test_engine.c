@@ -265,6 +265,42 @@ static void null_is_legal_wherever_something_is_freed(void **state) {
     quoin_runtime_destroy(NULL);
 }
 
+/* The first logit behind two ids; an error's text in err when the session cannot be made. */
+static float first_logit(const quoin_adapter *adapters, uint32_t n, quoin_error *err) {
+    const quoin_session_options options = {.size = sizeof options, .n_ctx = 16, .numeric = "f32acc", .kv = "f32",
+                                           .adapters = adapters, .n_adapters = n};
+    const uint32_t ids[] = {1, 70};
+    quoin_session *session = NULL;
+    size_t count;
+    if (quoin_session_create(model, &options, &session, err) < 0) {
+        return 0.0f;
+    }
+    assert_int_equal(quoin_session_append(session, ids, 2, err), 0);
+    const float logit = quoin_session_logits(session, &count)[0];
+    quoin_session_destroy(session);
+    return logit;
+}
+
+static void adapters_change_a_session_and_no_other(void **state) {
+    (void)state;
+    char fitting[CORPUS_PATH_SIZE], foreign[CORPUS_PATH_SIZE];
+    source_require("tests/vectors/lora/v1-square.lora", fitting); /* 16 wide, like the model */
+    source_require("tests/vectors/lora/v1-small.lora", foreign);
+    quoin_error err = {.size = sizeof err};
+    const quoin_adapter once = {fitting, 1.0f, 0}, halves[] = {{fitting, 0.5f, 0}, {fitting, 0.5f, 0}}, none = {fitting, 0.0f, 0};
+    const quoin_adapter other = {foreign, 1.0f, 0}, nameless = {NULL, 1.0f, 0};
+    const float plain = first_logit(NULL, 0, &err), changed = first_logit(&once, 1, &err);
+    assert_true(plain != changed);
+    assert_true(first_logit(&none, 1, &err) == plain);
+    assert_true(first_logit(halves, 2, &err) != plain);
+    assert_true(first_logit(NULL, 0, &err) == plain);
+    assert_int_equal(err.code, 0);
+    (void)first_logit(&other, 1, &err);
+    assert_non_null(strstr(err.text, "embedding takes 3"));
+    (void)first_logit(&nameless, 1, &err);
+    assert_non_null(strstr(err.text, "no path"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_opened_can_be_described),
@@ -277,6 +313,7 @@ int main(void) {
         cmocka_unit_test(a_broken_rule_comes_with_its_name_and_place),
         cmocka_unit_test(sampling_options_out_of_range_are_refused_by_name),
         cmocka_unit_test(an_older_caller_s_structs_are_understood),
+        cmocka_unit_test(adapters_change_a_session_and_no_other),
         cmocka_unit_test(two_sessions_do_not_see_each_other),
         cmocka_unit_test(the_default_model_writes_words),
         cmocka_unit_test(null_is_legal_wherever_something_is_freed),
