@@ -252,7 +252,7 @@ def an_answer_behind_facts_is_replayed_only_with_them(t):
     t.equal(t.quoin('ingest', t.path('g.nt'), '-o', t.path('g.q42')).status, 0)
     t.equal(t.quoin('key', 'new', '--mac', t.path('mac.key')).status, 0)
     for stored, replay in (([], 'NOT CHECKED'), (['--store-prompt'], 'PASS')):
-        record = ask(t, container, '--unsigned', '--graph', t.path('g.q42'), '--mac-key', t.path('mac.key'), *stored)
+        record = ask(t, container, '--unsigned', '-c', '200', '--graph', t.path('g.q42'), '--mac-key', t.path('mac.key'), *stored)
         r = t.quoin('check', container, '--log', t.path('log'), '--generation', record, '--replay', '-p', t.path('prompt.txt'), '--json')
         t.equal(answers(r)['replay'], replay, r.describe())
     with open(t.path('other.txt'), 'w', encoding='utf-8') as f:
