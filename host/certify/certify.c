@@ -27,7 +27,8 @@ static uint32_t draw(uint64_t *state, uint32_t below) {
     return (uint32_t)((*state * UINT64_C(0x2545F4914F6CDD1D)) >> 33) % below;
 }
 
-static void compare_row(certify_comparison *c, const double *wanted, const float *found, uint32_t n, const char *what, uint32_t row) {
+static void compare_row(certify_comparison *c, const double *wanted, const float *found, uint32_t n, const char *who, const char *what,
+                        uint32_t row) {
     double squares = 0.0;
     for (uint32_t i = 0; i < n; i++) {
         squares += wanted[i] * wanted[i];
@@ -39,7 +40,8 @@ static void compare_row(certify_comparison *c, const double *wanted, const float
         c->max_rel = isnan(off) ? INFINITY : fmax(c->max_rel, off / size);
         if (!(off <= c->tol_abs || off / size <= c->tol_rel) && c->has_passed) {
             c->has_passed = false;
-            snprintf(c->reason, sizeof c->reason, "%s %u: logit %u is %.9g, the oracle says %.9g", what, row, i, (double)found[i], wanted[i]);
+            snprintf(c->reason, sizeof c->reason, "%s %u: logit %u is %.9g, the %s says %.9g", what, row, i, (double)found[i], who,
+                     wanted[i]);
         }
     }
     c->n_compared += n;
@@ -89,11 +91,11 @@ static qn_status compare_steps(layer_oracle *oracle, session *s, const uint32_t 
     for (uint32_t i = 0; i < n; i++) {
         QN_TRY(layer_oracle_step(oracle, ids[i], wanted, err), err, "computing the layer");
         QN_TRY(session_append(s, &ids[i], 1, err), err, "running the layer");
-        compare_row(out, wanted, s->logits, n_vocab, "position", i);
+        compare_row(out, wanted, s->logits, n_vocab, "oracle", "position", i);
     }
     session_truncate(s, 0);
     QN_TRY(session_append(s, ids, n, err), err, "running the layer on a prompt");
-    compare_row(out, wanted, s->logits, n_vocab, "the end of a prompt of", n);
+    compare_row(out, wanted, s->logits, n_vocab, "oracle", "the end of a prompt of", n);
     return QN_OK;
 }
 
@@ -169,7 +171,7 @@ static void compare_choice(certify_comparison *c, const float *wanted, const flo
         row[i] = (double)wanted[i];
     }
     const uint64_t before = c->n_compared;
-    compare_row(c, row, found, n, "token", step);
+    compare_row(c, row, found, n, "reference", "token", step);
     c->n_compared = before + 1;
     if (wanted[choose(found, n, &unused)] < wanted[*token]) { /* of equal ones any is right */
         c->least_margin = c->n_different == 0 ? margin : fmin(c->least_margin, margin);

@@ -128,16 +128,10 @@ static void judge_mac(prove_answer *a, const mac_key *key, const void *bytes, si
     }
 }
 
-static qn_status ask_context(check_generation *g, const check_generation_options *o, const mac_key *key, error_context *err) {
-    char *text;
-    size_t size;
-    if (o->context == NULL || key == NULL) {
-        return QN_OK;
+static void ask_context(check_generation *g, const mac_key *key, fmt_str context) {
+    if (context.size > 0 && key != NULL) {
+        judge_mac(&g->answers[CHECK_CONTEXT], key, context.data, context.size, g->record.has_context_mac, g->record.context_mac, "context");
     }
-    QN_TRY(prompt_read_file(o->context, &text, &size, err), err, "--context");
-    judge_mac(&g->answers[CHECK_CONTEXT], key, text, size, g->record.has_context_mac, g->record.context_mac, "context");
-    free(text);
-    return QN_OK;
 }
 
 /* The context, facts say, stood before the user's words. */
@@ -155,11 +149,12 @@ static qn_status encode_behind_context(const check_generation_options *o, const 
 
 /* The ids of the prompt, from --prompt or from the record; none when neither has it. */
 static qn_status find_prompt(const check_generation *g, const check_generation_options *o, const run_settings *settings, const model *m,
-                             prompt_input *out, error_context *err) {
+                             fmt_str context, prompt_input *out, error_context *err) {
     const prompt_options how = {.file = o->prompt, .is_special = settings->is_special, .no_bos = !settings->has_bos,
                                 .is_chat = settings->is_chat, .family = settings->family[0] != '\0' ? settings->family : NULL};
     memset(out, 0, sizeof *out);
-    if (o->prompt == NULL || settings->is_tokens || settings->has_system) {
+    const bool lacks_words = settings->is_tokens || settings->has_system || (settings->has_context && context.size == 0);
+    if (o->prompt == NULL || lacks_words) {
         uint32_t n = 0;
         if (prove_generation_prompt(&g->reading, g->record.subject, &out->ids.ids, &n)) {
             out->ids.count = out->ids.capacity = n;
@@ -167,6 +162,7 @@ static qn_status find_prompt(const check_generation *g, const check_generation_o
         return QN_OK;
     }
     QN_TRY(prompt_load(&how, out, err), err, "--prompt");
+    out->preface = context;
     return encode_behind_context(o, &how, m, out, err);
 }
 
@@ -282,8 +278,8 @@ static qn_status ask_replay(check_generation *g, const run_settings *settings, e
     if (difference != NULL) {
         prove_answer_set(a, PROVE_NOT_CHECKED, "", "not comparable: %s", difference);
     } else if (prompt->ids.count == 0) {
-        prove_answer_set(a, PROVE_NOT_CHECKED, "MISSING", "%s", settings->has_system || settings->is_tokens
-                         ? "a prompt with --system or of ids is replayed when the record stores it (run --store-prompt)"
+        prove_answer_set(a, PROVE_NOT_CHECKED, "MISSING", "%s", settings->has_system || settings->is_tokens || settings->has_context
+                         ? "a prompt with --system, of ids, or behind a context that is not given (--context) is replayed when the record stores it"
                          : "no prompt is at hand (--prompt FILE)");
     } else {
         return replay(g, settings, e, prompt, c);
@@ -292,9 +288,9 @@ static qn_status ask_replay(check_generation *g, const run_settings *settings, e
 }
 
 static qn_status ask_with_model(check_generation *g, const check_generation_options *o, const run_settings *settings, command_context *c,
-                                const model *m, engine *e, const mac_key *key, const prove_runtime *running) {
+                                const model *m, engine *e, const mac_key *key, fmt_str context, const prove_runtime *running) {
     prompt_input prompt;
-    qn_status status = find_prompt(g, o, settings, m, &prompt, &c->err);
+    qn_status status = find_prompt(g, o, settings, m, context, &prompt, &c->err);
     if (status >= 0) {
         ask_prompt(g, key, &prompt);
         status = e != NULL ? ask_replay(g, settings, e, running, &prompt, c) : QN_OK;
@@ -316,13 +312,18 @@ qn_status check_generation_ask(check_generation *g, const check_generation_optio
         QN_TRY(mac_key_open(o->mac_key, &key, &c->err), &c->err, "--mac-key");
     }
     const mac_key *used = o->mac_key != NULL ? &key : NULL;
-    qn_status status = ask_context(g, o, used, &c->err);
+    char *text = NULL;
+    size_t size = 0;
+    qn_status status = o->context != NULL ? prompt_read_file(o->context, &text, &size, &c->err) : QN_OK;
+    const fmt_str context = {text, size};
+    ask_context(g, used, context);
     const bool is_known = check_generation_engine(g, &settings, &unused);
     if (status >= 0 && is_known && (e != NULL || used != NULL)) {
         status = e == NULL ? model_open(model_path, &words_only, c->workers, &m, &c->err) : QN_OK;
-        status = status < 0 ? status : ask_with_model(g, o, &settings, c, e != NULL ? e->m : m, e, used, running);
+        status = status < 0 ? status : ask_with_model(g, o, &settings, c, e != NULL ? e->m : m, e, used, context, running);
         model_close(m);
     }
+    free(text);
     mac_key_forget(&key);
     return status;
 }

@@ -222,7 +222,7 @@ static json_t *make_manifest(const certifying *k) {
 static qn_status write_manifest(const certifying *k, const json_t *manifest, error_context *err) {
     atomic_file file;
     fmt_diag diag;
-    char *text = json_dumps(manifest, JSON_INDENT(1));
+    char *text = json_dumps(manifest, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     if (text == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "no memory for the manifest");
     }

@@ -91,10 +91,10 @@ static void copy_word(const char *word, char out[SETTINGS_WORD_SIZE]) {
 }
 
 void prove_collect_settings(const engine *e, const engine_options *engine_settings, const prompt_options *prompt,
-                            const sampler_options *sampling, uint32_t max_tokens, run_settings *out) {
+                            const sampler_options *sampling, bool has_context, uint32_t max_tokens, run_settings *out) {
     const bool is_exact = strcmp(engine_settings->numeric, "f32acc") == 0;
     *out = (run_settings){.sampler = *sampling, .n_ctx = e->p->n_ctx, .chunk = e->p->limits.max_tokens, .max_tokens = max_tokens,
-                          .is_chat = prompt->is_chat, .has_system = prompt->system != NULL, .has_bos = !prompt->no_bos,
+                          .is_chat = prompt->is_chat, .has_context = has_context, .has_system = prompt->system != NULL, .has_bos = !prompt->no_bos,
                           .is_special = prompt->is_special, .is_tokens = prompt->tokens != NULL};
     copy_word(plan_numeric_name(e->p->memory.numeric), out->numeric);
     copy_word(strcmp(engine_settings->kv, "auto") != 0 ? engine_settings->kv : is_exact ? "f32" : "f16", out->kv);
@@ -135,6 +135,7 @@ qn_status prove_recording_begin(prove_recording *r, const prove_options *options
     }
     r->options = options;
     r->is_source = e->m->format == MODEL_GGUF;
+    r->has_adapter = adapter_set_digest(&e->adapters, r->adapter);
     QN_TRY(open_keys(r, err), err, "recording");
     QN_TRY(wal_open(&(wal_options){.directory = options->log, .may_create = true}, &r->log, NULL, err), err, "--prove");
     QN_TRY(prove_describe_engine(c, e, &r->runtime, err), err, "recording");
@@ -161,9 +162,11 @@ static bool is_partial(stop_reason reason) {
            reason == STOP_DEAD_END;
 }
 
-static qn_status make_mac(const prove_recording *r, const token_list *prompt, uint8_t out[MAC_BYTES], error_context *err) {
-    uint8_t *bytes = prove_tokens_bytes(prompt->ids, (uint32_t)prompt->count);
-    const bool is_done = bytes != NULL && mac_key_compute(&r->mac, bytes, prompt->count * 4, out);
+/* Of the prompt's ids, and of the words that were put before it. */
+static qn_status make_macs(const prove_recording *r, const prompt_input *prompt, uint8_t out[2][MAC_BYTES], error_context *err) {
+    uint8_t *bytes = prove_tokens_bytes(prompt->ids.ids, (uint32_t)prompt->ids.count);
+    const bool is_done = bytes != NULL && mac_key_compute(&r->mac, bytes, prompt->ids.count * 4, out[0]) &&
+                         mac_key_compute(&r->mac, prompt->preface.data, prompt->preface.size, out[1]);
     free(bytes);
     return is_done ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "no memory for the prompt's MAC");
 }
@@ -181,8 +184,9 @@ static qn_status write_record(prove_recording *r, const generation_facts *facts,
     return status;
 }
 
-qn_status prove_recording_commit(prove_recording *r, const token_list *prompt, const generate_result *result, error_context *err) {
-    uint8_t mac[MAC_BYTES], output[SHA256_BYTES];
+qn_status prove_recording_commit(prove_recording *r, const prompt_input *prompt, const uint64_t *cites, uint32_t n_cites,
+                                 const generate_result *result, error_context *err) {
+    uint8_t macs[2][MAC_BYTES], output[SHA256_BYTES];
     char sampler[PROVE_MAX_TEXT];
     if (!r->is_on) {
         return QN_OK;
@@ -191,12 +195,15 @@ qn_status prove_recording_commit(prove_recording *r, const token_list *prompt, c
     if (size == 0 || !sha256_end(&r->text, output)) {
         return FAIL(err, QN_LIMIT, "the settings of this run do not fit into a record");
     }
-    if (r->options->mac_key != NULL) {
-        QN_TRY(make_mac(r, prompt, mac, err), err, "recording");
+    const bool has_macs = r->options->mac_key != NULL;
+    if (has_macs) {
+        QN_TRY(make_macs(r, prompt, macs, err), err, "recording");
     }
     const generation_facts facts = {.model = r->model, .is_source = r->is_source, .runtime = &r->runtime, .sampler = {sampler, size},
-                                    .seed = r->settings.sampler.seed, .prompt_mac = r->options->mac_key != NULL ? mac : NULL,
-                                    .prompt = r->options->stores_prompt ? prompt->ids : NULL, .n_prompt = (uint32_t)prompt->count,
+                                    .seed = r->settings.sampler.seed, .prompt_mac = has_macs ? macs[0] : NULL,
+                                    .context_mac = has_macs && prompt->preface.size > 0 ? macs[1] : NULL,
+                                    .prompt = r->options->stores_prompt ? prompt->ids.ids : NULL, .n_prompt = (uint32_t)prompt->ids.count,
+                                    .adapter = r->has_adapter ? r->adapter : NULL, .cites = cites, .n_cites = n_cites,
                                     .tokens = r->ids, .n_tokens = r->n_ids, .output_sha256 = output,
                                     .stop_reason = stop_reason_name(result->reason), .is_partial = is_partial(result->reason),
                                     .agent = r->options->agent, .principal = r->options->principal, .started_ms = r->started_ms,

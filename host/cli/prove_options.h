@@ -36,7 +36,7 @@ qn_status prove_describe_engine(const command_context *c, const engine *e, prove
 
 /* The settings of a run as a record keeps them. */
 void prove_collect_settings(const engine *e, const engine_options *engine_settings, const prompt_options *prompt,
-                            const sampler_options *sampling, uint32_t max_tokens, run_settings *out);
+                            const sampler_options *sampling, bool has_context, uint32_t max_tokens, run_settings *out);
 
 typedef struct prove_recording {
     bool is_on;
@@ -46,7 +46,8 @@ typedef struct prove_recording {
     mac_key mac;
     prove_runtime runtime;
     run_settings settings;
-    bool is_source;
+    bool is_source, has_adapter;
+    uint8_t adapter[SHA256_BYTES];
     uint8_t model[SHA256_BYTES];
     uint32_t *ids; /* [room] */
     uint32_t n_ids, room;
@@ -59,7 +60,9 @@ typedef struct prove_recording {
 qn_status prove_recording_begin(prove_recording *r, const prove_options *options, command_context *c, const engine *e,
                                 const run_settings *settings, error_context *err);
 void prove_recording_take(prove_recording *r, const generate_event *event);
-qn_status prove_recording_commit(prove_recording *r, const token_list *prompt, const generate_result *result, error_context *err);
+/* `cites` [n_cites]: ids of the facts that the answer names. */
+qn_status prove_recording_commit(prove_recording *r, const prompt_input *prompt, const uint64_t *cites, uint32_t n_cites,
+                                 const generate_result *result, error_context *err);
 void prove_recording_end(prove_recording *r); /* a zeroed one is legal */
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/atomic_file.h"
+#include "base/decimal.h"
 #include "base/mapped_file.h"
 #include "base/text_buffer.h"
 #include "prove/prove_signature.h"
@@ -82,14 +83,7 @@ static qn_status refuse_line(const consent_line *l, const char *why, error_conte
 }
 
 static qn_status set_time(const consent_line *l, uint64_t *out, error_context *err) {
-    char *end;
-    const bool begins_well = l->value[0] >= '0' && l->value[0] <= '9' && strlen(l->value) < 19;
-    const uint64_t value = begins_well ? strtoull(l->value, &end, 10) : 0;
-    if (!begins_well || *end != '\0' || value > MAX_TIME) {
-        return refuse_line(l, "must be a time in milliseconds since 1970", err);
-    }
-    *out = value;
-    return QN_OK;
+    return decimal_read_whole(l->value, MAX_TIME, out) ? QN_OK : refuse_line(l, "must be a time in milliseconds since 1970", err);
 }
 
 static qn_status set_once(const consent_line *l, const char **out, error_context *err) {

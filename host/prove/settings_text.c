@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/diag.h"
+#include "base/decimal.h"
 
 typedef enum field_kind { FIELD_BIASES, FIELD_BOOL, FIELD_UINT, FIELD_FLOAT, FIELD_WORD, FIELD_OPTIONAL_WORD, FIELD_PROMPT } field_kind;
 
@@ -23,6 +23,7 @@ static const field fields[] = { /* in the order of the keys */
     {"bos", FIELD_BOOL, AT(has_bos)},
     {"chat", FIELD_BOOL, AT(is_chat)},
     {"chunk", FIELD_UINT, AT(chunk)},
+    {"context", FIELD_BOOL, AT(has_context)},
     {"ctx", FIELD_UINT, AT(n_ctx)},
     {"kv", FIELD_WORD, AT(kv)},
     {"max_tokens", FIELD_UINT, AT(max_tokens)},
@@ -80,9 +81,8 @@ size_t settings_print(const run_settings *settings, char out[PROVE_MAX_TEXT]) {
 #define LINE_SIZE 4097u
 
 static bool parse_uint(const char *text, uint32_t *out) {
-    char *end;
-    const unsigned long long value = text[0] >= '0' && text[0] <= '9' && strlen(text) < 12 ? strtoull(text, &end, 10) : UINT64_MAX;
-    if (value > UINT32_MAX || *end != '\0') {
+    uint64_t value;
+    if (!decimal_read_whole(text, UINT32_MAX, &value)) {
         return false;
     }
     *out = (uint32_t)value;
@@ -92,7 +92,7 @@ static bool parse_uint(const char *text, uint32_t *out) {
 /* The C library's reader; the host never sets a locale for numbers. */
 static bool parse_float(const char *text, float *out) {
     char *end;
-    const float value = strtof(text, &end);
+    const float value = strtof(text, &end); /* lint: the one reader of what print_field printed */
     if (end == text || *end != '\0' || isnan(value)) {
         return false;
     }

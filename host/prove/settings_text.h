@@ -4,7 +4,8 @@
  *     bias             ID:VALUE,...   only when there are any    min_p top_p repeat_penalty temperature   floats, nine digits
  *     bos special      0 or 1                                    numeric       f32acc, f16acc, act8
  *     chat system      0 or 1                                    prompt        text, tokens
- *     chunk ctx        tokens of a step, positions               repeat_last top_k
+ *     context          0 or 1: something stood before the prompt  repeat_last top_k
+ *     chunk ctx        tokens of a step, positions
  *     kv               f16, bf16, f32                            template      only when one was named
  *     max_tokens
  *
@@ -27,7 +28,7 @@ typedef struct run_settings {
     uint32_t n_ctx, chunk, max_tokens;
     char numeric[SETTINGS_WORD_SIZE], kv[SETTINGS_WORD_SIZE];
     char family[SETTINGS_WORD_SIZE]; /* of a chat template; "" when the model's own */
-    bool is_chat, has_system, has_bos, is_special, is_tokens;
+    bool is_chat, has_context, has_system, has_bos, is_special, is_tokens;
 } run_settings;
 
 /* Writes the text; returns its size, or 0 when it does not fit (more than about a hundred biases). */

@@ -245,6 +245,23 @@ def a_record_in_a_checkpoint_volume_is_checked_like_one_in_the_log(t):
 
 
 @test
+def an_answer_behind_facts_is_replayed_only_with_them(t):
+    container, _ = make_model(t)
+    with open(t.path('g.nt'), 'w', encoding='utf-8') as f:
+        f.write('<http://e.example/abc> <http://e.example/p> "abc" .\n')
+    t.equal(t.quoin('ingest', t.path('g.nt'), '-o', t.path('g.q42')).status, 0)
+    t.equal(t.quoin('key', 'new', '--mac', t.path('mac.key')).status, 0)
+    for stored, replay in (([], 'NOT CHECKED'), (['--store-prompt'], 'PASS')):
+        record = ask(t, container, '--unsigned', '-c', '200', '--graph', t.path('g.q42'), '--mac-key', t.path('mac.key'), *stored)
+        r = t.quoin('check', container, '--log', t.path('log'), '--generation', record, '--replay', '-p', t.path('prompt.txt'), '--json')
+        t.equal(answers(r)['replay'], replay, r.describe())
+    with open(t.path('other.txt'), 'w', encoding='utf-8') as f:
+        f.write('another context')
+    r = t.quoin('check', container, '--log', t.path('log'), '--context', t.path('other.txt'), '--mac-key', t.path('mac.key'), '--json')
+    t.equal((r.status, answers(r)['context']), (1, 'FAIL'), r.describe())
+
+
+@test
 def recording_asks_for_a_key_or_for_the_word_unsigned(t):
     container, _ = make_model(t)
     for options in (['--prove', t.path('log')], ['--unsigned'], ['--prove', t.path('log'), '--unsigned', '-k', 'x']):

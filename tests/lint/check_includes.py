@@ -4,7 +4,8 @@
     formats   itself
     host      abi, formats, and inside: base <- backends, text <- model <- decode <- engine <- cli, serve; convert, graph and keys stand
               on base and formats, adapt on model, ground, rules and wal on graph, constrain on graph and decode,
-              govern on ground, keys, rules and wal, convert also uses what model and text know
+              govern on ground, keys, rules and wal, convert also uses what model and text know; prove
+              on convert, wal and decode; certify on decode, and on the decoder of blocks of conform's oracle
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
@@ -31,6 +32,8 @@ HOST = {
     "wal": {"base", "graph", "keys"},
     "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
+    "prove": {"base", "model", "convert", "graph", "keys", "wal", "decode"},
+    "certify": {"base", "backends", "model", "text", "decode"},
     "sentinel": {"base", "text", "decode"},
     "residency": {"base"},
 =======
@@ -38,7 +41,7 @@ HOST = {
 proveconvert decodegoverngraph", "ground", "keysproverules    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
     "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal", "adapt", "sentinel",
             "residency",
-            "sentinel", "residency"},
+            "sentinel", "residency", "prove", "certify"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}

@@ -87,7 +87,7 @@ static void a_consent_says_where_it_is_wrong(void **state) {
     }
 }
 
-static const char settings_example[] = "bias=3:-inf,4:0.25\nbos=1\nchat=1\nchunk=16\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\n"
+static const char settings_example[] = "bias=3:-inf,4:0.25\nbos=1\nchat=1\nchunk=16\ncontext=0\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\n"
                                        "prompt=text\nrepeat_last=64\nrepeat_penalty=1.10000002\nspecial=0\nsystem=0\ntemperature=0.5\n"
                                        "template=chatml\ntop_k=40\ntop_p=0.899999976\n";
 

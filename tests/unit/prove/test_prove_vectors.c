@@ -75,7 +75,7 @@ static const uint32_t prompt[] = {1, 2, 300}, answer[] = {7, 8, 70000};
 
 static generation_facts make_facts(const prove_runtime *runtime, uint8_t model[SHA256_BYTES], uint8_t rest[4][SHA256_BYTES]) {
     static const uint64_t cites[] = {UINT64_C(0x0FEDCBA987654321), 5};
-    static const char sampler[] = "bos=1\nchat=0\nchunk=16\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\nprompt=text\nrepeat_last=64\n"
+    static const char sampler[] = "bos=1\nchat=0\nchunk=16\ncontext=1\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\nprompt=text\nrepeat_last=64\n"
                                   "repeat_penalty=1\nspecial=0\nsystem=0\ntemperature=0.5\ntop_k=40\ntop_p=0.899999976\n";
     static q42_quin claim;
     claim = (q42_quin){.subject = q42_hash("urn:example:s", 13), .predicate = q42_hash("urn:example:p", 13),

@@ -227,7 +227,7 @@ def say_runtime(g, runtime, kernels, backend):
 
 
 KERNELS = {'cpu/matmul/f32acc': b'a plugin', 'cpu/add/f32acc': b'a plugin'}
-SAMPLER = ('bos=1\nchat=0\nchunk=16\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\nprompt=text\nrepeat_last=64\nrepeat_penalty=1\n'
+SAMPLER = ('bos=1\nchat=0\nchunk=16\ncontext=1\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\nprompt=text\nrepeat_last=64\nrepeat_penalty=1\n'
            'special=0\nsystem=0\ntemperature=0.5\ntop_k=40\ntop_p=0.899999976\n')
 PROMPT, ANSWER, TEXT = [1, 2, 300], [7, 8, 70000], 'Äpfel!'.encode()
 MAC_KEY = bytes([9]) * 32
