@@ -134,19 +134,6 @@ static void ask_context(check_generation *g, const mac_key *key, fmt_str context
     }
 }
 
-/* The context, facts say, stood before the user's words. */
-static qn_status encode_behind_context(const check_generation_options *o, const prompt_options *how, const model *m, prompt_input *out,
-                                       error_context *err) {
-    char *context = NULL;
-    size_t size = 0;
-    qn_status status = o->context != NULL ? prompt_read_file(o->context, &context, &size, err) : QN_OK;
-    out->preface = (fmt_str){context, size};
-    status = status < 0 ? status : prompt_encode(how, m, out, err);
-    out->preface = (fmt_str){NULL, 0};
-    free(context);
-    return status;
-}
-
 /* The ids of the prompt, from --prompt or from the record; none when neither has it. */
 static qn_status find_prompt(const check_generation *g, const check_generation_options *o, const run_settings *settings, const model *m,
                              fmt_str context, prompt_input *out, error_context *err) {
@@ -163,7 +150,7 @@ static qn_status find_prompt(const check_generation *g, const check_generation_o
     }
     QN_TRY(prompt_load(&how, out, err), err, "--prompt");
     out->preface = context;
-    return encode_behind_context(o, &how, m, out, err);
+    return prompt_encode(&how, m, out, err);
 }
 
 static void ask_prompt(check_generation *g, const mac_key *key, const prompt_input *prompt) {

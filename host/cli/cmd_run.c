@@ -7,18 +7,19 @@
 #include "base/text_buffer.h"
 #include "cli/constrain_options.h"
 #include "cli/engine_options.h"
+#include "cli/events_options.h"
 #include "cli/govern_options.h"
 #include "cli/graph_options.h"
-#include "cli/events_options.h"
 #include "cli/prompt_input.h"
-#include "cli/sentinel_options.h"
 #include "cli/prove_options.h"
+#include "cli/sentinel_options.h"
 #include "decode/generate.h"
 #include "decode/prompt_lookup.h"
 
 #define DEFAULT_BUDGET 256u
 #define DEFAULT_DEADLINE 30.0
 #define MAX_CONTEXT_TOKENS (1u << 24)
+#define MAX_CITED 256u /* facts that one record names */
 
 static struct {
     prompt_options prompt;
@@ -28,16 +29,16 @@ static struct {
     constrain_options constrain;
     engine_options engine;
     sampling_options sampling;
-    govern_options govern;
     graph_options graph;
     sentinel_options sentinel;
     events_options events;
     prove_options prove;
+    govern_options govern;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GOVERN_OPTION_ROWS +
-                        GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS + EVENTS_OPTION_ROWS + PROVE_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS +
+                        SENTINEL_OPTION_ROWS + EVENTS_OPTION_ROWS + PROVE_OPTION_ROWS + GOVERN_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -58,8 +59,6 @@ static const option *run_options(void) {
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
-    govern_options_init(&settings.govern, row);
-    row += GOVERN_OPTION_ROWS;
     graph_options_init(&settings.graph, row);
     row += GRAPH_OPTION_ROWS;
     sentinel_options_init(&settings.sentinel, row);
@@ -68,9 +67,19 @@ static const option *run_options(void) {
     row += EVENTS_OPTION_ROWS;
     prove_options_init(&settings.prove, row);
     row += PROVE_OPTION_ROWS;
+    govern_options_init(&settings.govern, row);
+    row += GOVERN_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
+
+/* What a run has besides the engine. */
+typedef struct run_parts {
+    prompt_input input;
+    prompt_facts facts;
+    sentinel_run sentinel;
+    run_events events;
+} run_parts;
 
 /* What a run collects for --json. */
 typedef struct transcript {
@@ -81,8 +90,8 @@ typedef struct transcript {
     text_buffer text;
     run_constraint constraint;
     sentinel_run *sentinel;
-    bool is_closed; /* standard output does not take any more */
     prove_recording record;
+    bool is_closed; /* standard output does not take any more */
 } transcript;
 
 static json_t *make_logprobs(const generate_event *event) {
@@ -194,8 +203,31 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
-static int generate(command_context *c, engine *e, const prompt_input *input, prompt_facts *facts, sentinel_run *sentinel,
-                    run_events *events) {
+static qn_status record_answer(transcript *t, const prompt_input *input, const generate_result *result, error_context *err) {
+    uint64_t cites[MAX_CITED];
+    const uint32_t n = prompt_facts_cited(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, cites, MAX_CITED);
+    return prove_recording_commit(&t->record, input, cites, n, result, err);
+}
+
+/* Whoever has a say or wants to know, then the generation. */
+static qn_status ask_model(command_context *c, engine *e, run_parts *parts, sampler *chooser, transcript *t, generate_options *options,
+                           generate_result *result) {
+    const prompt_input *input = &parts->input;
+    run_settings record;
+    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser->options, input->preface.size > 0, settings.budget, &record);
+    QN_TRY(prove_recording_begin(&t->record, &settings.prove, c, e, &record, &c->err), &c->err, "recording");
+    QN_TRY(sentinel_run_begin(&settings.sentinel, &parts->sentinel, e->m->tok, &options->hooks, &c->err), &c->err, "preparing the rules");
+    QN_TRY(run_constraint_open(&t->constraint, &settings.constrain, e->m->tok, settings.has_budget, options, &c->err), &c->err,
+           "preparing the constraint");
+    run_events_begin(&parts->events, (uint32_t)input->ids.count);
+    const qn_status status = run_constraint_generate(&t->constraint, e->s, chooser, &input->ids, options, result, &c->err);
+    run_events_end(&parts->events, result);
+    sentinel_run_end(&parts->sentinel, result);
+    return status < 0 ? status : record_answer(t, input, result, &c->err);
+}
+
+static int generate(command_context *c, engine *e, run_parts *parts) {
+    const prompt_input *input = &parts->input;
     sampler chooser = {0};
     sampler_options sampling;
     const uint32_t n_tokens = tokenizer_size(e->m->tok);
@@ -203,8 +235,8 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
         sampler_create(&sampling, e->m->hparams.n_vocab, n_tokens, &chooser, &c->err) < 0) {
         return command_fail(c);
     }
-    transcript t = {.c = c, .tok = e->m->tok, .facts = facts, .tokens = json_array(), .logprobs = settings.logprobs > 0 ? json_array() : NULL,
-                    .sentinel = sentinel};
+    transcript t = {.c = c, .tok = e->m->tok, .facts = &parts->facts, .tokens = json_array(),
+                    .logprobs = settings.logprobs > 0 ? json_array() : NULL, .sentinel = &parts->sentinel};
     generate_options options = {.max_tokens = settings.budget,
                                 .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
                                 .n_logprobs = settings.logprobs,
@@ -214,31 +246,19 @@ static int generate(command_context *c, engine *e, const prompt_input *input, pr
                                 .on_token = on_token,
                                 .ctx = &t,
                                 .on_prefilled = run_events_prefilled,
-                                .prefilled_ctx = events};
+                                .prefilled_ctx = &parts->events};
     options.n_stops = model_stop_ids(e->m, options.stops, GENERATE_MAX_STOPS);
     for (uint32_t i = 0; i < input->stops.count && options.n_stops < GENERATE_MAX_STOPS; i++) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result = {.reason = STOP_ERROR};
-    run_settings record;
-    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, settings.budget, &record);
-    qn_status status = prove_recording_begin(&t.record, &settings.prove, c, e, &record, &c->err);
-    status = status < 0 ? status : sentinel_run_begin(&settings.sentinel, sentinel, e->m->tok, &options.hooks, &c->err);
-    status = status < 0 ? status
-                        : run_constraint_open(&t.constraint, &settings.constrain, e->m->tok, settings.has_budget, &options, &c->err);
-    if (status >= 0) {
-        run_events_begin(events, (uint32_t)input->ids.count, &c->err);
-        status = run_constraint_generate(&t.constraint, e->s, &chooser, &input->ids, &options, &result, &c->err);
-        run_events_end(events, &result);
-        sentinel_run_end(sentinel, &result);
-    }
-    status = status < 0 ? status : prove_recording_commit(&t.record, &input->ids, &result, &c->err);
+    const qn_status status = ask_model(c, e, parts, &chooser, &t, &options, &result);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
-    sentinel_run_scrub(sentinel, &events->early);
-    scrub_memory(&events->early, SCRUB_TEXT, t.text.text, t.text.capacity);
-    scrub_memory(&events->early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
+    sentinel_run_scrub(&parts->sentinel, &parts->events.early);
+    scrub_memory(&parts->events.early, SCRUB_TEXT, t.text.text, t.text.capacity);
+    scrub_memory(&parts->events.early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
     text_buffer_free(&t.text);
     run_constraint_close(&t.constraint);
     prove_recording_end(&t.record);
@@ -272,22 +292,30 @@ static int run_governed(command_context *c) {
 }
 
 /* From a prompt that was read to an exit status. */
-static int run_prompt(command_context *c, prompt_input *input, prompt_facts *facts, sentinel_run *sentinel, run_events *events) {
+static int run_prompt(command_context *c, run_parts *parts) {
     engine e;
     settings.engine.on_stage = run_events_stage;
-    settings.engine.stage_ctx = events;
+    settings.engine.stage_ctx = &parts->events;
     if (engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {
         return command_fail(c);
     }
-    const qn_status encoded = prompt_facts_encode(&settings.graph, &settings.prompt, e.m, e.p->n_ctx, facts, input, &c->err);
-    const int status = encoded < 0 ? command_fail(c) : generate(c, &e, input, facts, sentinel, events);
-    prompt_forget(&settings.prompt, &events->early);
-    run_events_evict(events, &e, input);
+    const qn_status encoded = prompt_facts_encode(&settings.graph, &settings.prompt, e.m, e.p->n_ctx, &parts->facts, &parts->input, &c->err);
+    const int status = encoded < 0 ? command_fail(c) : generate(c, &e, parts);
+    prompt_forget(&settings.prompt, &parts->events.early);
+    run_events_evict(&parts->events, &e, &parts->input);
     return status;
 }
 
+/* Everything that can be refused before a model is opened. */
+static qn_status open_parts(run_parts *parts, const char *model_path, error_context *err) {
+    QN_TRY(prompt_load(&settings.prompt, &parts->input, err), err, "reading the prompt");
+    QN_TRY(prompt_facts_load(&settings.graph, &settings.prompt, &parts->input, &parts->facts, err), err, "taking facts");
+    QN_TRY(sentinel_run_open(&settings.sentinel, &parts->sentinel, err), err, "reading the rules");
+    return run_events_open(&settings.events, model_path, &parts->events, err);
+}
+
 static int run(command_context *c) {
-    prompt_input input = {0};
+    run_parts parts = {.sentinel = {.shared = {.fd = -1}}};
     if (govern_check_options(&settings.govern, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
@@ -295,9 +323,6 @@ static int run(command_context *c) {
     if (settings.govern.policy != NULL && c->args.n_items <= 1) {
         return run_governed(c);
     }
-    prompt_facts facts = {.n_volumes = 0};
-    sentinel_run sentinel = {.shared = {.fd = -1}};
-    run_events events = {0};
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);
@@ -310,15 +335,11 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     settings.engine.max_outputs = settings.drafts + 1;
-    const bool is_ready = prompt_load(&settings.prompt, &input, &c->err) >= 0 &&
-                          prompt_facts_load(&settings.graph, &settings.prompt, &input, &facts, &c->err) >= 0 &&
-                          sentinel_run_open(&settings.sentinel, &sentinel, &c->err) >= 0 &&
-                          run_events_open(&settings.events, c->args.items[0], &events, &c->err) >= 0;
-    const int status = is_ready ? run_prompt(c, &input, &facts, &sentinel, &events) : command_fail(c);
-    sentinel_run_close(&sentinel);
-    run_events_close(&events);
-    prompt_facts_free(&facts);
-    prompt_free(&input);
+    const int status = open_parts(&parts, c->args.items[0], &c->err) < 0 ? command_fail(c) : run_prompt(c, &parts);
+    sentinel_run_close(&parts.sentinel);
+    run_events_close(&parts.events);
+    prompt_facts_free(&parts.facts);
+    prompt_free(&parts.input);
     return status;
 }
 

@@ -164,8 +164,9 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
     opening o = {c, options, progress, e};
     QN_TRY(command_start_team(c), &c->err, "starting");
     QN_TRY(open_model(c, path, options, progress, &e->m), &c->err, "opening the model");
-=======    QN_TRY(adapter_options_open(&options->adapters, e->m, options->strict, &e->adapters, &c->err), &c->err, "opening the adapters");
-    tell_stage(options,ENGINE_MAPPED,e,NULL);    return command_choose_backend(c, options->layers_on, measure_model, prepare_model, &o);
+    tell_stage(options, ENGINE_MAPPED, e, NULL);
+    QN_TRY(adapter_options_open(&options->adapters, e->m, options->strict, &e->adapters, &c->err), &c->err, "opening the adapters");
+    return command_choose_backend(c, options->layers_on, measure_model, prepare_model, &o);
 }
 
 qn_status engine_open(command_context *c, const char *path, const engine_options *options, engine *out) {

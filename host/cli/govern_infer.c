@@ -130,7 +130,8 @@ static qn_status prepare(govern_engine *g, const request *r, generate_options *o
     QN_TRY(sentinel_run_begin(&g->rules, &g->sentinel, g->e.m->tok, &options->hooks, err), err, "preparing");
     *out_code = CODE_INFERENCE;
     run_settings settings;
-    prove_collect_settings(&g->e, g->parts->engine, g->parts->prompt, &g->chooser.options, options->max_tokens, &settings);
+    prove_collect_settings(&g->e, g->parts->engine, g->parts->prompt, &g->chooser.options, g->input->preface.size > 0,
+                           options->max_tokens, &settings);
     return govern_record_begin(&g->record, r, g->c, &g->e, &settings, &g->input->ids, err);
 }
 

@@ -245,12 +245,13 @@ int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *op
     }
     if (status == QN_OK) {
         made->owner = owner;
-=======        status = open_adapters(owner, &own, &made->adapters, &inner);
+        made->scrubs = own.scrub != 0;
+        status = open_adapters(owner, &own, &made->adapters, &inner);
         settings.deltas = made->adapters.deltas;
         settings.n_deltas = made->adapters.n_deltas;
     }
     if (status == QN_OK) {
-        made-scrubs=own.scrub!=0;        status = plan_create(owner->m, &owner->runtime->on, &settings, &made->p, &inner);
+        status = plan_create(owner->m, &owner->runtime->on, &settings, &made->p, &inner);
     }
     if (status == QN_OK) {
         status = session_create(made->p, &made->s, &inner);
@@ -286,6 +287,9 @@ void quoin_session_destroy(quoin_session *destroyed) {
         }
         session_destroy(destroyed->s);
         plan_destroy(destroyed->p);
+        if (destroyed->scrubs) {
+            adapter_set_scrub(&destroyed->adapters);
+        }
         adapter_set_close(&destroyed->adapters);
         free(destroyed);
     }

@@ -36,12 +36,11 @@ HOST = {
     "certify": {"base", "backends", "model", "text", "decode"},
     "sentinel": {"base", "text", "decode"},
     "residency": {"base"},
-=======
     "constrain": {"base", "backends", "model", "text", "graph", "decode"},
-proveconvert decodegoverngraph", "ground", "keysproverules    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal", "adapt", "sentinel",
-            "residency",
-            "sentinel", "residency", "prove", "certify"},
+    "govern": {"base", "graph", "ground", "keys", "model", "prove", "rules", "wal"},
+    "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal",
+            "adapt", "sentinel", "residency", "prove", "certify"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}
