@@ -151,6 +151,7 @@ static qn_status ask_volume(command_context *c, const char *path, command_progre
                                      .running = &k->running,
                                      .used_runtime = k->generation.is_asked ? k->generation.record.runtime : NULL,
                                      .certificates = settings.certificates != NULL ? &k->certificates : NULL,
+                                     .certificates_path = settings.certificates,
                                      .progress = command_show_progress, .progress_ctx = progress};
     prove_check_options timed = how;
     QN_TRY(volume_timestamp(&timed.now_ms, &c->err), &c->err, "checking %s", path);

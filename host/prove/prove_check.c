@@ -63,7 +63,7 @@ static bool open_volume(const prove_check_options *o, prove_report *report, prov
 
 static void find_level(prove_report *report) {
     report->level = 0;
-    if (report->answers[PROVE_Q_SIGNATURE].verdict == PROVE_FAIL) {
+    if (report->has_bad_signature) {
         return;
     }
     while (report->level <= PROVE_Q_SOURCE && report->answers[report->level].verdict == PROVE_PASS) {
@@ -101,7 +101,7 @@ qn_status prove_check(const prove_check_options *options, prove_report *out_repo
 bool prove_meets(const prove_report *report, uint32_t least, bool needs_signature, const char **out_why) {
     const prove_answer *signature = &report->answers[PROVE_Q_SIGNATURE];
     *out_why = NULL;
-    if (least > 0 && signature->verdict == PROVE_FAIL) {
+    if (least > 0 && report->has_bad_signature) {
         *out_why = signature->text;
     } else if (report->level < (least < 4 ? least : 4)) {
         *out_why = report->answers[report->level].text;

@@ -49,6 +49,7 @@ typedef struct prove_report {
     uint32_t level;              /* 0..4 */
     bool has_volume, is_full;    /* the profile that was verified: full or compact */
     bool is_authenticated;       /* signed by a trusted key that is not revoked */
+    bool has_bad_signature;      /* the volume's own signature is wrong, or its key is revoked: no level holds */
     uint8_t digest[SHA256_BYTES]; /* D, when has_volume */
 } prove_report;
 
@@ -62,6 +63,7 @@ typedef struct prove_check_options {
     const prove_runtime *running;  /* this program and, when n_kernels > 0, what it computes with; null: not looked at */
     const uint8_t *used_runtime;   /* [32] of a generation record: compared with `running` instead of the volume's tool; may be null */
     const prove_reading *certificates; /* another volume of certificates beside the model's own; may be null */
+    const char *certificates_path;     /* of that volume, whose signature is checked like the model's; with certificates */
     progress_fn *progress;
     void *progress_ctx;
 } prove_check_options;

@@ -27,10 +27,10 @@ static prove_verdict judge_key(const prove_checking *c, const public_key *key, c
     return trusted != NULL ? PROVE_PASS : PROVE_NOT_CHECKED;
 }
 
-static void judge_signature(prove_checking *c, prove_answer *a, const prove_signature *s) {
+static void judge_signature(const prove_checking *c, prove_answer *a, const prove_signature *s, const uint8_t digest[SHA256_BYTES]) {
     const char *code, *why, *name;
     char key[KEY_TEXT_SIZE];
-    if (memcmp(s->digest, c->report->digest, sizeof s->digest) != 0) {
+    if (memcmp(s->digest, digest, sizeof s->digest) != 0) {
         prove_answer_set(a, PROVE_FAIL, "BAD_SIGNATURE", "the signature is of another volume: the canonical digest differs");
         return;
     }
@@ -39,7 +39,6 @@ static void judge_signature(prove_checking *c, prove_answer *a, const prove_sign
         return;
     }
     const prove_verdict verdict = judge_key(c, &s->key, &code, &why, &name);
-    c->report->is_authenticated = verdict == PROVE_PASS;
     public_key_text(&s->key, key);
     if (verdict == PROVE_PASS) {
         prove_answer_set(a, verdict, code, "signed by %s (%s)", name, key);
@@ -48,12 +47,13 @@ static void judge_signature(prove_checking *c, prove_answer *a, const prove_sign
     }
 }
 
-static void ask_signature_file(prove_checking *c, prove_answer *a) {
+/* The signature beside a volume with this digest. */
+static void ask_signature_file(const prove_checking *c, prove_answer *a, const char *volume, const uint8_t digest[SHA256_BYTES]) {
     char path[PROVE_PATH_SIZE];
     mapped_file file;
     prove_signature signature;
     error_context local = {0};
-    if (!prove_signature_path_of(c->options->volume_path, path)) {
+    if (!prove_signature_path_of(volume, path)) {
         prove_answer_set(a, PROVE_NOT_CHECKED, "UNSIGNED", "the path of a signature would be too long");
         return;
     }
@@ -66,7 +66,7 @@ static void ask_signature_file(prove_checking *c, prove_answer *a) {
     if (prove_signature_parse(file.span, path, &signature, &local) < 0) {
         prove_answer_set(a, PROVE_FAIL, "BAD_SIGNATURE", "%s", error_text(&local));
     } else {
-        judge_signature(c, a, &signature);
+        judge_signature(c, a, &signature, digest);
     }
     mapped_file_close(&file);
 }
@@ -148,7 +148,9 @@ static void ask_licence(prove_checking *c, prove_answer *all) {
 qn_status prove_ask_signature(prove_checking *c) {
     prove_answer *all = &c->report->answers[PROVE_Q_SIGNATURE];
     uint64_t consent;
-    ask_signature_file(c, all);
+    ask_signature_file(c, all, c->options->volume_path, c->report->digest);
+    c->report->is_authenticated = all->verdict == PROVE_PASS;
+    c->report->has_bad_signature = all->verdict == PROVE_FAIL;
     for (uint32_t i = 0; prove_get_object(c->volume, c->container, "q42m:consent", i, &consent); i++) {
         prove_answer one;
         ask_consent(c, &one, consent);
@@ -201,6 +203,21 @@ bool prove_kernels_certified(const prove_reading *const *readings, uint32_t n_re
     return true;
 }
 
+/* Certificates in a volume of their own are worth what their signature is. False: the answer is given. */
+static bool trust_certificates(const prove_checking *c, prove_answer *a) {
+    uint8_t digest[SHA256_BYTES];
+    if (c->options->certificates == NULL || prove_digest(&c->options->certificates->graph, digest, NULL) < 0) {
+        return c->options->certificates == NULL;
+    }
+    prove_answer signature;
+    ask_signature_file(c, &signature, c->options->certificates_path, digest);
+    if (signature.verdict == PROVE_PASS || (signature.verdict == PROVE_NOT_CHECKED && c->options->keys == NULL)) {
+        return true;
+    }
+    prove_answer_set(a, signature.verdict, signature.code, "the certificates: %.360s", signature.text);
+    return false;
+}
+
 static void ask_kernels(prove_checking *c, prove_answer *a) {
     const prove_runtime *running = c->options->running;
     const prove_reading *readings[2] = {c->volume, c->options->certificates};
@@ -208,6 +225,9 @@ static void ask_kernels(prove_checking *c, prove_answer *a) {
     if (running->n_kernels == 0) {
         prove_answer_set(a, PROVE_NOT_CHECKED, "", "the program is the named one; no backend was asked for (--backend NAME), so no kernel");
     } else if (prove_kernels_certified(readings, c->options->certificates != NULL ? 2 : 1, running, &missing)) {
+        if (!trust_certificates(c, a)) {
+            return;
+        }
         prove_answer_set(a, PROVE_PASS, "", "the program is the named one; %u kernels of %s are certified on %.100s", running->n_kernels,
                          running->backend, running->device);
     } else {

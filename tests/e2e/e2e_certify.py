@@ -34,6 +34,12 @@ def an_honest_backend_is_certified_and_check_takes_the_certificate_for_it_alone(
     t.equal(t.quoin('prove', container).status, 0)
     r = t.quoin('check', container, '-b', 'reference', '--certificates', t.path('m.cert.q42'), '--json')
     t.equal(runtime_of(r)['verdict'], 'PASS', r.describe())
+    key = t.quoin('key', 'new', t.path('other.key'), '--json').json()['public']
+    with open(t.path('keys.txt'), 'w', encoding='utf-8') as f:
+        f.write(key + ' maker\n')
+    known = ['--certificates', t.path('m.cert.q42'), '--trusted-keys', t.path('keys.txt')]
+    r = t.quoin('check', container, '-b', 'reference', *known, '--json')
+    t.equal(runtime_of(r)['code'], 'UNSIGNED', r.describe())
     r = t.quoin('check', container, '-b', 'reference', '--json')
     t.equal((r.status, runtime_of(r)['code']), (1, 'KERNEL_UNCERTIFIED'), r.describe())
     if os.path.exists(CPU_PLUGIN):

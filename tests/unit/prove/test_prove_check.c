@@ -155,8 +155,8 @@ static void each_level_falls_with_one_wrong_thing(void **state) {
         {PROVE_TENSOR, "q42m:tensorSha256", OTHER, 0, PROVE_Q_TENSORS, "DIGEST_MISMATCH", 2},
         {PROVE_P64, Q42M_DERIVED, OTHER_SOURCE, 0, PROVE_Q_SOURCE, "DIGEST_MISMATCH", 3},
         {PROVE_TRANSCODE, "q42m:toolRuntime", OTHER_PROGRAM, 0, PROVE_Q_RUNTIME, "DIGEST_MISMATCH", 4},
-        {PROVE_LICENCE, "q42m:sha256", OTHER, 0, PROVE_Q_SIGNATURE, "LICENCE_MISSING", 0},
-        {PROVE_CONSENT, "q42m:grantedTo", "did:web:thief.example", 0, PROVE_Q_SIGNATURE, "BAD_SIGNATURE", 0},
+        {PROVE_LICENCE, "q42m:sha256", OTHER, 0, PROVE_Q_SIGNATURE, "LICENCE_MISSING", 4},
+        {PROVE_CONSENT, "q42m:grantedTo", "did:web:thief.example", 0, PROVE_Q_SIGNATURE, "BAD_SIGNATURE", 4},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -342,8 +342,13 @@ static void kernels_are_certified_for_the_very_device_by_a_certificate_that_pass
         prove_reading certificates;
         certify(&certificates, &f->running, rows[i].device, rows[i].has_passed);
         f->how.certificates = &certificates;
+        f->how.certificates_path = f->folder; /* no signature is there */
+        f->how.keys = NULL;
         const prove_report r = check(f);
         expect(&r, PROVE_Q_RUNTIME, rows[i].verdict, rows[i].code);
+        f->how.keys = &f->keys; /* whoever has trusted keys wants one of them under a certificate */
+        const prove_report strict = check(f);
+        expect(&strict, PROVE_Q_RUNTIME, i == 0 ? PROVE_NOT_CHECKED : PROVE_FAIL, i == 0 ? "UNSIGNED" : "KERNEL_UNCERTIFIED");
         prove_read_close(&certificates);
     }
     f->how.certificates = NULL;
