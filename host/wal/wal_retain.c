@@ -22,9 +22,10 @@ static qn_status find_open_commit(const wal *log, const wal_set *set, uint64_t *
     return wal_replay(set, &log->state, log->state.has_checkpoint ? log->state.checkpoint.last_sequence : 0, &visitor, err);
 }
 
-/* Whether the files in front of sequence `next` can go. A commit is in the file where its quins are, or an agreement says so. */
+/* Whether the files in front of sequence `next` can go. A commit is in the file where its quins are, or an agreement says so. The record of
+ * the last checkpoint stays, since it says which volume that is. */
 static bool is_dispensable(const wal *log, uint64_t open_commit, uint64_t next) {
-    if (open_commit < next) {
+    if (open_commit < next || (log->state.has_checkpoint && next > log->state.checkpoint.last_sequence + 1)) {
         return false;
     }
     for (size_t i = 0; i < log->state.n_agreements; i++) {

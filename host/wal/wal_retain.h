@@ -2,6 +2,7 @@
  *
  * A file can go when every transaction in it and before it is in a volume, and no agreement of theirs is pending or settled later. So a
  * file that holds nothing but results of gates can go without a checkpoint: this is how such results are kept for a while and not for ever.
+ * The file with the last checkpoint's record stays, and so what came after it, until the next checkpoint.
  *
  * Threading: as wal.h.
  */
