@@ -287,6 +287,9 @@ void quoin_session_destroy(quoin_session *destroyed) {
         }
         session_destroy(destroyed->s);
         plan_destroy(destroyed->p);
+        if (destroyed->scrubs) {
+            adapter_set_scrub(&destroyed->adapters);
+        }
         adapter_set_close(&destroyed->adapters);
         free(destroyed);
     }
