@@ -9,11 +9,13 @@
 #include "cli/events_options.h"
 #include "cli/graph_options.h"
 #include "cli/prompt_input.h"
+#include "cli/prove_options.h"
 #include "cli/sentinel_options.h"
 #include "decode/generate.h"
 #include "decode/prompt_lookup.h"
 
 #define DEFAULT_BUDGET 256u
+#define MAX_CITED 256u /* facts that one record names */
 #define DEFAULT_DEADLINE 30.0
 #define MAX_CONTEXT_TOKENS (1u << 24)
 
@@ -24,6 +26,7 @@ static struct {
     bool has_deadline;
     engine_options engine;
     sampling_options sampling;
+    prove_options prove;
     graph_options graph;
     sentinel_options sentinel;
     events_options events;
@@ -31,7 +34,7 @@ static struct {
 
 static const option *run_options(void) {
     static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS +
-                        EVENTS_OPTION_ROWS + 1];
+                        EVENTS_OPTION_ROWS + PROVE_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -50,6 +53,8 @@ static const option *run_options(void) {
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
+    prove_options_init(&settings.prove, row);
+    row += PROVE_OPTION_ROWS;
     graph_options_init(&settings.graph, row);
     row += GRAPH_OPTION_ROWS;
     sentinel_options_init(&settings.sentinel, row);
@@ -77,6 +82,7 @@ typedef struct transcript {
     text_buffer text;
     sentinel_run *sentinel;
     bool is_closed; /* standard output does not take any more */
+    prove_recording record;
 } transcript;
 
 static json_t *make_logprobs(const generate_event *event) {
@@ -90,6 +96,7 @@ static json_t *make_logprobs(const generate_event *event) {
 
 static bool on_token(void *ctx, const generate_event *event) {
     transcript *t = ctx;
+    prove_recording_take(&t->record, event);
     if (!t->c->json) {
         t->is_closed = !command_write(event->text, event->text_bytes);
         return !t->is_closed && (t->facts->facts.n == 0 || text_buffer_append(&t->text, event->text, event->text_bytes));
@@ -128,6 +135,9 @@ static int print_result(command_context *c, const engine *e, const token_list *p
                                   "architecture", e->m->arch->name));
     json_object_set_new(object, "backend", engine_describe_json(c, e));
     json_object_set_new(object, "timings", make_timings(e, r));
+    if (t->record.is_on) {
+        json_object_set_new(object, "generation", json_string(t->record.name));
+    }
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
@@ -183,6 +193,12 @@ static double choose_deadline(void) {
     return settings.has_deadline ? settings.deadline : command_output_is_terminal() ? 0.0 : DEFAULT_DEADLINE;
 }
 
+static qn_status record_answer(transcript *t, const prompt_input *input, const generate_result *result, error_context *err) {
+    uint64_t cites[MAX_CITED];
+    const uint32_t n = prompt_facts_cited(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, cites, MAX_CITED);
+    return prove_recording_commit(&t->record, input, cites, n, result, err);
+}
+
 static int generate(command_context *c, engine *e, run_parts *parts) {
     const prompt_input *input = &parts->input;
     sampler chooser = {0};
@@ -209,13 +225,17 @@ static int generate(command_context *c, engine *e, run_parts *parts) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result = {.reason = STOP_ERROR};
+    run_settings record;
+    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, input->preface.size > 0, settings.budget, &record);
     qn_status status = sentinel_run_begin(&settings.sentinel, &parts->sentinel, e->m->tok, &options.hooks, &c->err);
+    status = status < 0 ? status : prove_recording_begin(&t.record, &settings.prove, c, e, &record, &c->err);
     if (status >= 0) {
         run_events_begin(&parts->events, (uint32_t)input->ids.count);
         status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
         run_events_end(&parts->events, &result);
         sentinel_run_end(&parts->sentinel, &result);
     }
+    status = status < 0 ? status : record_answer(&t, input, &result, &c->err);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
@@ -223,6 +243,7 @@ static int generate(command_context *c, engine *e, run_parts *parts) {
     scrub_memory(&parts->events.early, SCRUB_TEXT, t.text.text, t.text.capacity);
     scrub_memory(&parts->events.early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
     text_buffer_free(&t.text);
+    prove_recording_end(&t.record);
     sampler_destroy(&chooser);
     return exit_status;
 }
@@ -259,7 +280,7 @@ static int run(command_context *c) {
     }
     command_catch_signals(c);
     if (prompt_check_options(&settings.prompt, &c->err) < 0 ||
-        graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0) {
+        graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;
     }
