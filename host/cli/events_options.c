@@ -158,6 +158,7 @@ static void scrub_run(void *ctx, scrub_report *report) {
     if (events->input->text != NULL) {
         scrub_memory(report, SCRUB_TEXT, events->input->text, events->input->text_bytes);
     }
+    report->bytes[SCRUB_ADAPTER] += adapter_set_scrub(&events->e->adapters); /* no step follows that would read them */
     engine_close(events->e);
     if (report->is_partial) {
         log_line(QN_LOG_WARN, "not everything could be overwritten: %s", report->missing);

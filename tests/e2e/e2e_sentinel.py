@@ -7,6 +7,8 @@ import stat
 import struct
 import time
 
+import adapters
+from models import make_tiny
 from program import *
 
 MODEL = source('examples/models/quoin-tiny.gguf')
@@ -233,6 +235,14 @@ def events_tell_the_model_s_life_in_order(t):
     t.true(all(scrubbed[k] > 0 for k in ('state', 'scratch', 'logits', 'tokens', 'text')), scrubbed)
     t.equal(scrubbed['total'], sum(scrubbed[k] for k in ('state', 'scratch', 'logits', 'tokens', 'text', 'rules', 'adapter')))
     t.equal(events[3]['bytes'], events[-2]['bytes'])
+
+
+@test
+def the_matrices_of_an_adapter_are_overwritten_too(t):
+    made = adapters.write_gguf(t.path('adapter.gguf'), adapters.pairs(adapters.tiny_places()))
+    r = t.exits(0, 'run', make_tiny(t.path('base.gguf')), '--adapter', made, '--backend', 'reference', '--prompt', 'once', '-n', 2,
+                '--events', 'json', '--quiet')
+    t.true(json.loads(r.err.splitlines()[-1])['scrubbed']['adapter'] > 0, r.err)
 
 
 @test
