@@ -28,6 +28,7 @@ _quoin_options() {
             echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --volume --keep --rotate --memory' \
                 '--strict -k'
             ;;
+        rules) echo '--shapes --rules --closed --derived --depth --max-facts -s -r' ;;
         perplexity) echo "--file --windows -f $_quoin_options_engine" ;;
         bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
         query)
@@ -68,7 +69,7 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key query export stats diff merge ingest --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key rules query export stats diff merge ingest --help --version' -- "$current")
         return
     fi
     local values
