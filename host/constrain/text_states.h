@@ -18,7 +18,7 @@
 #include "constrain/grammar.h"
 
 #define TEXT_STATES_MAX_DEPTH 1024u /* returns that wait on one stack */
-#define TEXT_STATES_MAX_WAYS 1024u  /* stacks in one state */
+#define TEXT_STATES_MAX_WAYS 16384u /* stacks in one state */
 
 #define TEXT_STATE_DEAD 0u          /* no text of the grammar begins so */
 #define TEXT_STATE_UNKNOWN UINT32_MAX

@@ -144,6 +144,27 @@ static void groups_rules_alternatives_and_bytes_have_a_limit(void **state) {
     free(text);
 }
 
+static void thousands_of_alternatives_are_one_state(void **state) {
+    (void)state;
+    char *text = malloc(GBNF_MAX_BYTES);
+    many(text, GBNF_MAX_BYTES, "root ::= \"w0\"", " | \"w%u.\"", 4095, "");
+    grammar g = parse(text);
+    assert_true(texts_accept(&g, "w4094.", 6) && texts_accept(&g, "w0", 2) && texts_accept(&g, "w17.", 4));
+    assert_false(texts_accept(&g, "w4095.", 6) || texts_accept(&g, "w1", 2));
+    grammar_free(&g);
+    free(text);
+}
+
+static void a_text_with_too_many_ways_at_once_is_an_error_and_not_a_yes(void **state) {
+    (void)state;
+    grammar g = parse("root ::= (\"a\"? \"b\"? \"c\"? \"d\"? \"e\"?){0,4096}");
+    text_states s;
+    error_context err = {0};
+    assert_int_equal(text_states_create(&g, &s, &err), QN_LIMIT);
+    assert_non_null(strstr(error_text(&err), "ways at once"));
+    grammar_free(&g);
+}
+
 static void too_many_states_are_refused_with_the_place(void **state) {
     (void)state;
     char text[4096];
@@ -211,6 +232,8 @@ int main(void) {
         cmocka_unit_test(a_language_has_the_texts_that_it_should),
         cmocka_unit_test(what_is_no_grammar_is_refused_with_its_place),
         cmocka_unit_test(groups_rules_alternatives_and_bytes_have_a_limit),
+        cmocka_unit_test(thousands_of_alternatives_are_one_state),
+        cmocka_unit_test(a_text_with_too_many_ways_at_once_is_an_error_and_not_a_yes),
         cmocka_unit_test(too_many_states_are_refused_with_the_place),
         cmocka_unit_test(nesting_beyond_the_stack_is_an_error_and_not_a_yes),
         cmocka_unit_test(right_recursion_needs_no_stack),
