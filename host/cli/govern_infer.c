@@ -199,6 +199,9 @@ static void take_result(const govern_engine *g, request *r, const thermal_monito
     r->answer.n_tokens = result->n_generated;
     r->answer.stop_reason = is_hot ? "thermal" : stop_reason_name(result->reason);
     r->answer.is_partial = result->reason == STOP_DEADLINE || result->reason == STOP_CANCELLED || result->reason == STOP_WATCH;
+    /* Statements that stop where the tokens did may lack their end. */
+    r->answer.is_partial = r->answer.is_partial || (r->mode != OUTPUT_TEXT && (result->reason == STOP_BUDGET || result->reason == STOP_CONTEXT)) ||
+                           (g->constraint.language != NULL && !constraint_is_complete(g->constraint.language));
     r->answer.is_judged = result->reason == STOP_JUDGED;
     r->answer.load_seconds = g->e.load_seconds;
     r->answer.prefill_seconds = result->prefill_seconds;

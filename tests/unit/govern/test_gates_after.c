@@ -290,6 +290,27 @@ static void a_commit_without_its_key_is_failed(void **state) {
     fixture_release(r);
 }
 
+static void conduct_that_cannot_be_signed_is_failed_and_still_in_the_list(void **state) {
+    char path[CORPUS_PATH_SIZE + 16];
+    policy rules;
+    (void)state;
+    request *r = fixture_request("");
+    fixture_write("keyed.ini", "[policy]\nversion = 7\n[agent]\ndid = did:a\n[commit]\nlog = log\nkey = no.key\n");
+    snprintf(path, sizeof path, "%s/keyed.ini", fixture_folder);
+    assert_int_equal(policy_read(path, &rules, NULL), QN_OK);
+    r->rules = &rules;
+    r->intent = "llm:DishonestOperation";
+    gates_run(r);
+    assert_int_equal(r->outcome, OUTCOME_FAILED);
+    assert_int_equal(r->code, CODE_AUDIT);
+    assert_true(r->is_logged);
+    assert_non_null(strstr(fixture_last_audit(), "intent block conduct"));
+    assert_non_null(strstr(fixture_last_audit(), "FAILED"));
+    assert_int_equal(fixture_count_quins(), 0);
+    policy_free(&rules);
+    fixture_release(r);
+}
+
 /* ---------------------------------------------------------------- retention */
 
 static size_t count_files(void) {
@@ -350,6 +371,7 @@ int main(void) {
         TEST(what_cannot_be_committed_failed_and_says_so),
         TEST(a_run_whose_record_cannot_be_written_is_not_completed),
         TEST(a_commit_without_its_key_is_failed),
+        TEST(conduct_that_cannot_be_signed_is_failed_and_still_in_the_list),
         TEST(old_records_go_as_the_policy_says_but_statements_never),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
