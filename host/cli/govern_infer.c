@@ -213,7 +213,8 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
     thermal_monitor *heat = r->world.heat;
     const token_watch watch = {.ctx = heat, .every = r->rules->is.thermal.every, .go_on = thermal_go_on};
     const uint32_t most = r->rules->is.limits.tokens;
-    generate_options options = {.max_tokens = g->parts->budget < most ? g->parts->budget : most, .cancel = &g->c->services.cancel,
+    generate_options options = {.max_tokens = g->parts->budget < most ? g->parts->budget : most, .prefill_ms = r->rules->is.limits.prefill,
+                                .decode_ms = r->rules->is.limits.decode, .cancel = &g->c->services.cancel,
                                 .on_token = keep_text, .ctx = r, .hooks = {.watch = heat != NULL ? &watch : NULL, .drafts = g->parts->drafts}};
     QN_TRY(prepare(g, r, &options, out_code, err), err, "preparing the request");
     *out_code = CODE_INFERENCE;

@@ -28,7 +28,8 @@ def volume(t, *options, name='harbour.q42'):
 
 def ask(t, *options, status=0, more='', **how):
     """One governed run with --json; checks the status and returns the object."""
-    r = t.quoin('run', make_tiny(t.path('tiny.gguf')), *ASK, '--governed', policy(t, more, **how), '--json', *options)
+    usual = ASK if '--prompt' not in options else ASK[4:] + (['-n', '6'] if '-n' not in options else [])
+    r = t.quoin('run', make_tiny(t.path('tiny.gguf')), *usual, '--governed', policy(t, more, **how), '--json', *options)
     t.equal(r.status, status, r.describe())
     return r.json()
 
@@ -201,6 +202,17 @@ def a_deadline_gives_part_of_the_text_and_says_so(t):
     object = ask(t, '--deadline', '0.000001')
     t.equal(object['outcome'], 'COMPLETED')
     t.equal((object['answer']['stop_reason'], object['answer']['partial']), ('deadline', True))
+
+
+@test
+def reading_and_answering_have_deadlines_of_their_own(t):
+    long = ['--prompt', 'hello world ' * 300, '--ctx', '2048', '--chunk', '64']
+    object = ask(t, *long, more='[limits]\ndeadline = 5m\nprefill = 1ms\n')
+    t.equal((object['answer']['stop_reason'], object['answer']['partial'], object['answer']['tokens']), ('deadline', True, 0))
+    t.true(object['answer']['prompt_tokens'] >= 64, 'a chunk was read')
+    object = ask(t, '--prompt', 'a', '--ctx', '2048', '-n', '1900', more='[limits]\ndeadline = 5m\nprefill = 1m\ndecode = 2ms\n')
+    t.equal((object['answer']['stop_reason'], object['answer']['partial']), ('deadline', True))
+    t.true(object['answer']['tokens'] > 0, 'the answer began')
 
 
 @test
