@@ -576,7 +576,8 @@ static void every_kernel_can_be_opened(void **state) {
         skip(); /* instrumenting them all takes minutes */
     }
     for (uint32_t i = 0; i < vk_spirv_count; i++) {
-        if (!vk_spirv_table[i].needs_subgroups || (caps.flags & GPU_CAP_SUBGROUPS) != 0) {
+        if ((!vk_spirv_table[i].needs_subgroups || (caps.flags & GPU_CAP_SUBGROUPS) != 0)
+            && (!vk_spirv_table[i].needs_dot || (caps.flags & GPU_CAP_INT_DOT) != 0)) {
             require_done(vk_spirv_table[i].name, gpu_the_driver.kernel_open(device, i, fresh()));
         }
     }
