@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_newer.sh DUMP_KERNELS CLANG: kernels that use subgroups or products of bytes, which no driver here has, are at least OpenCL C that
-# a compiler takes: one of each kind and two formats of weights, in the languages that drivers of such devices have.
+# a compiler takes: one of each kind and of three formats of weights, in the languages that drivers of such devices have.
 set -eu
 dump=$1
 clang=$2
