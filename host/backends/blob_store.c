@@ -15,6 +15,7 @@
 
 #include "base/cache_folder.h"
 #include "base/log.h"
+#include "base/whole_io.h"
 #include "common/crc32c.h"
 #include "common/fnv.h"
 
@@ -205,17 +206,6 @@ static void keep_bound(const blob_store *store) {
 
 /* --- Writing ---------------------------------------------------------------------------------------------------------- */
 
-static bool write_all(int fd, const void *data, uint64_t bytes) {
-    for (uint64_t done = 0; done < bytes;) {
-        const ssize_t n = write(fd, (const char *)data + done, (size_t)(bytes - done));
-        if (n <= 0 && !(n < 0 && errno == EINTR)) {
-            return false;
-        }
-        done += n > 0 ? (uint64_t)n : 0;
-    }
-    return true;
-}
-
 /* A new file beside the others, then its name: no reader meets half of it. Not synced: what a lost machine leaves is told by the
  * checksum, and waiting for the disk at each kernel would cost more than compiling it. */
 static bool write_file(const blob_store *store, const blob_name *name, const void *data, uint64_t bytes) {
@@ -229,7 +219,7 @@ static bool write_file(const blob_store *store, const blob_name *name, const voi
     if (fd < 0) {
         return false;
     }
-    bool is_written = write_all(fd, &head, sizeof head) && write_all(fd, name->text, name->bytes) && write_all(fd, data, bytes);
+    bool is_written = io_write_all(fd, &head, sizeof head) && io_write_all(fd, name->text, name->bytes) && io_write_all(fd, data, bytes);
     is_written = close(fd) == 0 && is_written && rename(path, name->path) == 0;
     if (!is_written) {
         const int reason = errno;

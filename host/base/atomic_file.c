@@ -14,6 +14,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/whole_io.h"
+
 #define PROC_LINK_SIZE 40
 
 typedef unsigned long long ull;
@@ -158,19 +160,8 @@ fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_force
 }
 
 fmt_status atomic_file_write(atomic_file *file, uint64_t offset, const void *data, uint64_t size, fmt_diag *diag) {
-    const uint8_t *from = data;
-    uint64_t left = size;
-    while (left > 0) {
-        const size_t part = left < (1u << 30) ? (size_t)left : (size_t)1 << 30;
-        const ssize_t written = pwrite(file->fd, from, part, (off_t)(offset + size - left));
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return refuse_errno(diag, written < 0 ? errno : ENOSPC, file->path, "Cannot write");
-        }
-        from += written;
-        left -= (uint64_t)written;
+    if (!io_write_all_at(file->fd, data, size, offset)) {
+        return refuse_errno(diag, errno, file->path, "Cannot write");
     }
     if (offset + size > file->end) {
         file->end = offset + size;

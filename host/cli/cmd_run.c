@@ -8,6 +8,7 @@
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
 #include "decode/generate.h"
+#include "decode/prompt_lookup.h"
 
 #define DEFAULT_BUDGET 256u
 #define DEFAULT_DEADLINE 30.0
@@ -15,7 +16,7 @@
 
 static struct {
     prompt_options prompt;
-    uint32_t budget, logprobs;
+    uint32_t budget, logprobs, drafts;
     double deadline;
     bool has_deadline;
     engine_options engine;
@@ -23,7 +24,7 @@ static struct {
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 3 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
@@ -35,6 +36,9 @@ static const option *run_options(void) {
                       1e9, NULL, &settings.has_deadline};
     *row++ = (option){OPTION_UINT, "logprobs", 0, "K", "with --json: the K most likely tokens at each step",
                       &settings.logprobs, 0, GENERATE_MAX_LOGPROBS, NULL, NULL};
+    *row++ = (option){OPTION_UINT, "drafts", 0, "N",
+                      "run up to N tokens ahead that followed the same words before; the answer is the same (default 0)",
+                      &settings.drafts, 0, TOKEN_MAX_DRAFT, NULL, NULL};
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
@@ -104,6 +108,9 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
+    if (settings.drafts > 0) {
+        json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
+    }
     return command_print_json(c, object);
 }
 
@@ -112,6 +119,9 @@ static void report_stop(const generate_result *r, bool is_default_deadline) {
              stop_reason_name(r->reason), r->n_prompt, r->prefill_seconds,
              r->prefill_seconds > 0 ? r->n_prompt / r->prefill_seconds : 0.0, r->n_generated, r->decode_seconds,
              r->decode_seconds > 0 ? r->n_generated / r->decode_seconds : 0.0);
+    if (settings.drafts > 0) {
+        log_line(QN_LOG_INFO, "drafts: %u tokens were run ahead, %u of them taken", r->n_drafted, r->n_accepted);
+    }
     if (r->reason == STOP_DEADLINE) {
         log_line(QN_LOG_INFO, "stopped by the %s deadline; --deadline S sets another, 0 none",
                  is_default_deadline ? "default" : "given");
@@ -155,6 +165,7 @@ static int generate(command_context *c, engine *e, const prompt_input *input) {
                                 .deadline_ms = (uint64_t)(choose_deadline() * 1e3),
                                 .n_logprobs = settings.logprobs,
                                 .at_start = input->starts_text,
+                                .hooks = {.drafts = settings.drafts > 0 ? &prompt_lookup : NULL},
                                 .cancel = &c->services.cancel,
                                 .on_token = on_token,
                                 .ctx = &t};
@@ -186,6 +197,7 @@ static int run(command_context *c) {
         command_fail(c);
         return EXIT_USAGE;
     }
+    settings.engine.max_outputs = settings.drafts + 1;
     int status;
     if (prompt_load(&settings.prompt, &input, &c->err) < 0 ||
         engine_open(c, c->args.items[0], &settings.engine, &e) < 0) {

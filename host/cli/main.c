@@ -16,10 +16,10 @@
 
 /* In the order of `quoin --help`: models first, then volumes. */
 const command *const commands[] = {&command_convert, &command_verify,   &command_inspect,  &command_run,     &command_chat,
-                                   &command_tokenize, &command_backends, &command_bench,    &command_ingest,  &command_query,
-                                   &command_export,   &command_stats,    &command_diff,     &command_merge,   &command_journal,
-                                   &command_compact,  &command_migrate,  &command_publish,  &command_vault,   &command_wal,
-                                   &command_key,      NULL};
+                                   &command_tokenize, &command_backends, &command_bench,    &command_perplexity, &command_ingest,
+                                   &command_query,    &command_export,   &command_stats,    &command_diff,     &command_merge,
+                                   &command_journal,  &command_compact,  &command_migrate,  &command_publish,  &command_vault,
+                                   &command_wal,      &command_key,      NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/whole_io.h"
+
 #define RECENT_IDS 8192u      /* direct-mapped: 64 KiB a lane */
 #define MIN_LANE_IDS 4096u
 #define RUN_BUFFER_IDS 8192u  /* 64 KiB */
@@ -108,37 +110,6 @@ static int open_temporary(void) {
     return fd;
 }
 
-static bool write_all(int fd, const void *data, uint64_t size, uint64_t offset) {
-    const uint8_t *bytes = data;
-    while (size > 0) {
-        const ssize_t n = pwrite(fd, bytes, size, (off_t)offset);
-        if (n < 0 && errno != EINTR) {
-            return false;
-        }
-        const uint64_t done = n > 0 ? (uint64_t)n : 0;
-        bytes += done;
-        size -= done;
-        offset += done;
-    }
-    return true;
-}
-
-static bool read_all(int fd, void *room, uint64_t size, uint64_t offset) {
-    uint8_t *bytes = room;
-    while (size > 0) {
-        const ssize_t n = pread(fd, bytes, size, (off_t)offset);
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            errno = n == 0 ? EIO : errno;
-            return false;
-        }
-        const uint64_t done = n > 0 ? (uint64_t)n : 0;
-        bytes += done;
-        size -= done;
-        offset += done;
-    }
-    return true;
-}
-
 static bool add_run(id_sorter *s, const run *r) {
     if (s->n_runs == s->capacity) {
         const uint32_t capacity = s->capacity == 0 ? 16 : 2 * s->capacity;
@@ -157,7 +128,7 @@ static bool add_run(id_sorter *s, const run *r) {
 static void spill(id_sorter *s, const lane *l) {
     const run r = {.offset = s->file_end, .left = l->n};
     s->fd = s->fd < 0 ? open_temporary() : s->fd;
-    if (s->fd < 0 || !write_all(s->fd, l->ids, l->n * sizeof *l->ids, s->file_end)) {
+    if (s->fd < 0 || !io_write_all_at(s->fd, l->ids, l->n * sizeof *l->ids, s->file_end)) {
         s->failed_errno = errno;
     } else if (!add_run(s, &r)) {
         s->failed_errno = ENOMEM;
@@ -268,7 +239,7 @@ static bool fill(id_sorter *s, run *r) {
         return false;
     }
     const uint64_t n = r->left < RUN_BUFFER_IDS ? r->left : RUN_BUFFER_IDS;
-    if (!read_all(s->fd, r->ids, n * sizeof *r->ids, r->offset)) {
+    if (!io_read_all_at(s->fd, r->ids, n * sizeof *r->ids, r->offset)) {
         s->failed_errno = errno;
         return false;
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/atomic_file.h"
+#include "base/whole_io.h"
 #include "graph/volume_writer.h"
 
 /* ---------------------------------------------------------------- reading */
@@ -140,30 +141,13 @@ qn_status journal_writer_begin(journal_writer *writer, uint64_t command, uint64_
                               err);
 }
 
-static bool write_all(int fd, const char *data, size_t size, uint64_t at) {
-    while (size > 0) {
-        const ssize_t n = pwrite(fd, data, size, (off_t)at);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            errno = n == 0 ? ENOSPC : errno;
-            return false;
-        }
-        data += n;
-        size -= (size_t)n;
-        at += (uint64_t)n;
-    }
-    return true;
-}
-
 qn_status journal_writer_commit(journal_writer *writer, error_context *err) {
     const qn_status status = journal_writer_put(writer, (q42_journal_entry){.type = Q42_JOURNAL_COMMIT}, err);
     if (status < 0) {
         return status;
     }
     const bool is_written = ftruncate(writer->fd, (off_t)writer->end) == 0 &&
-                            write_all(writer->fd, writer->frames.text, writer->frames.size, writer->end) &&
+                            io_write_all_at(writer->fd, writer->frames.text, writer->frames.size, writer->end) &&
                             fsync(writer->fd) == 0;
     if (!is_written) {
         const int number = errno;

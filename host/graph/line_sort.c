@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text_buffer.h"
+#include "base/whole_io.h"
 
 #define LEAST_MEMORY (UINT64_C(1) << 20)
 #define READ_SIZE (64u << 10)  /* bytes that a run reads at once */
@@ -111,18 +112,10 @@ static qn_status open_file(line_sort *s, error_context *err) {
 }
 
 static qn_status write_all(line_sort *s, const char *data, uint64_t size, error_context *err) {
-    while (size > 0) {
-        const ssize_t n = pwrite(s->fd, data, (size_t)size, (off_t)s->file_size);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return error_from_errno(err, n < 0 ? errno : ENOSPC, s->folder, "writing a temporary file");
-        }
-        data += n;
-        size -= (uint64_t)n;
-        s->file_size += (uint64_t)n;
+    if (!io_write_all_at(s->fd, data, size, s->file_size)) {
+        return error_from_errno(err, errno, s->folder, "writing a temporary file");
     }
+    s->file_size += size;
     return QN_OK;
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/whole_io.h"
+
 #define SPILL_PATH_SIZE 4096
 
 void spill_file_init(spill_file *file, const char *target) {
@@ -59,48 +61,21 @@ static qn_status open_file(spill_file *file, error_context *err) {
 }
 
 qn_status spill_file_append(spill_file *file, const void *data, uint64_t size, error_context *err) {
-    const uint8_t *from = data;
     if (file->fd < 0) {
         const qn_status status = open_file(file, err);
         if (status != QN_OK) {
             return status;
         }
     }
-    while (size > 0) {
-        const size_t part = size < (1u << 30) ? (size_t)size : (size_t)1 << 30;
-        errno = 0;
-        const ssize_t written = pwrite(file->fd, from, part, (off_t)file->end);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return refuse(file, "writing a spill file", err);
-        }
-        from += written;
-        size -= (uint64_t)written;
-        file->end += (uint64_t)written;
+    if (!io_write_all_at(file->fd, data, size, file->end)) {
+        return refuse(file, "writing a spill file", err);
     }
+    file->end += size;
     return QN_OK;
 }
 
 qn_status spill_file_read(const spill_file *file, uint64_t offset, void *room, uint64_t size, error_context *err) {
-    uint8_t *to = room;
-    while (size > 0) {
-        const size_t part = size < (1u << 30) ? (size_t)size : (size_t)1 << 30;
-        errno = 0;
-        const ssize_t got = pread(file->fd, to, part, (off_t)offset);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            errno = got == 0 ? EIO : errno;
-            return refuse(file, "reading a spill file", err);
-        }
-        to += got;
-        offset += (uint64_t)got;
-        size -= (uint64_t)got;
-    }
-    return QN_OK;
+    return io_read_all_at(file->fd, room, size, offset) ? QN_OK : refuse(file, "reading a spill file", err);
 }
 
 void spill_file_discard(const spill_file *file, uint64_t offset, uint64_t size) {

@@ -10,27 +10,12 @@
 #include <unistd.h>
 
 #include "base/atomic_file.h"
+#include "base/whole_io.h"
 
 #define MODE_OF_OTHERS 077
 
 void private_file_forget(void *data, size_t size) {
     explicit_bzero(data, size);
-}
-
-static bool write_all(int fd, const char *data, size_t size) {
-    while (size > 0) {
-        const ssize_t n = write(fd, data, size);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            errno = n == 0 ? ENOSPC : errno;
-            return false;
-        }
-        data += n;
-        size -= (size_t)n;
-    }
-    return true;
 }
 
 qn_status private_file_create(const char *path, const void *data, size_t size, error_context *err) {
@@ -39,7 +24,7 @@ qn_status private_file_create(const char *path, const void *data, size_t size, e
         return errno == EEXIST ? FAIL(err, QN_BAD_INPUT, "%s: is there already and is not replaced; choose another name", path)
                                : error_from_errno(err, errno, path, "cannot be made");
     }
-    bool is_right = fchmod(fd, 0600) == 0 && write_all(fd, data, size) && fsync(fd) == 0;
+    bool is_right = fchmod(fd, 0600) == 0 && io_write_all(fd, data, size) && fsync(fd) == 0;
     int number = errno;
     if (close(fd) != 0 && is_right) {
         is_right = false;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/diag.h"
+#include "base/whole_io.h"
 #include "common/sha.h"
 #include "wal/wal_internal.h"
 
@@ -166,23 +167,6 @@ qn_status wal_digest_unit(const wal *log, uint8_t out[Q42_DIGEST_BYTES], error_c
 
 /* ---------------------------------------------------------------- writing */
 
-static bool write_all(int fd, const char *data, size_t size, uint64_t at) {
-    while (size > 0) {
-        const ssize_t n = pwrite(fd, data, size, (off_t)at);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            errno = n == 0 ? ENOSPC : errno;
-            return false;
-        }
-        data += n;
-        size -= (size_t)n;
-        at += (uint64_t)n;
-    }
-    return true;
-}
-
 /* After a failed fsync nobody knows what is on disk: the unit is taken away, and opening the log again tells whether that succeeded. */
 static qn_status undo_write(wal *log, bool was_synced, int number, error_context *err) {
     const bool is_cut = ftruncate(log->fd, (off_t)log->end) == 0 && fsync(log->fd) == 0;
@@ -195,7 +179,7 @@ static qn_status write_and_sync(wal *log, error_context *err) {
     if (log->end + log->unit.size > log->rotate_bytes && log->end > QWAL_HEADER_BYTES) {
         QN_TRY(wal_start_file(log, err), err, "going on in a new file");
     }
-    if (!write_all(log->fd, log->unit.text, log->unit.size, log->end)) {
+    if (!io_write_all_at(log->fd, log->unit.text, log->unit.size, log->end)) {
         return undo_write(log, false, errno, err);
     }
     return fsync(log->fd) == 0 ? QN_OK : undo_write(log, true, errno, err);

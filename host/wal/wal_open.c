@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/whole_io.h"
 #include "wal/wal_internal.h"
 
 #define LOCK_NAME "lock"
@@ -101,11 +102,7 @@ static qn_status take_lock(wal *log, error_context *err) {
 static bool write_header(int fd, const qwal_header *header) {
     uint8_t bytes[QWAL_HEADER_BYTES];
     qwal_encode_header(header, bytes);
-    const ssize_t n = write(fd, bytes, sizeof bytes);
-    if (n >= 0 && n != (ssize_t)sizeof bytes) {
-        errno = ENOSPC;
-    }
-    return n == (ssize_t)sizeof bytes && fsync(fd) == 0;
+    return io_write_all(fd, bytes, sizeof bytes) && fsync(fd) == 0;
 }
 
 /* The file is there as a whole, with its name on disk, or under a name that nobody reads. */

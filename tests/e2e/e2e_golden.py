@@ -135,6 +135,25 @@ def chunks_of_the_prompt_do_not_change_the_ids(t):
 
 
 @test
+def guessed_tokens_do_not_change_the_text_of_twenty_prompts(t):
+    ids = golden()['greedy-f32-once']['ids']
+    taken = 0
+    for backend, n in (('reference', 4), ('cpu', 16)):
+        if backend == 'cpu':
+            need_cpu()
+        for i in range(n):
+            # Every other prompt ends in words that it had before.
+            prompt = [1] + ids[i * 5:i * 5 + 24] + (ids[i * 5:i * 5 + 6] if i % 2 else [])
+            settings = ['--backend', backend, '--numeric', 'f32acc']
+            plain = run(t, 'f32', prompt, 40, *settings)
+            ahead = run(t, 'f32', prompt, 40, *settings, '--drafts', 8)
+            t.equal(ahead['tokens'], plain['tokens'], f'{backend}, prompt {i}')
+            t.equal(ahead['stop_reason'], plain['stop_reason'])
+            taken += ahead['drafts']['taken']
+    t.true(taken > 40, f'guesses were taken ({taken})')
+
+
+@test
 def a_mask_that_names_no_level_is_refused(t):
     r = t.exits(1, 'run', model('f32'), '--prompt', 'a', env={'QUOIN_CPU_MASK': 'avx9'})
     t.has(r.err, 'QUOIN_CPU_MASK=avx9', 'avx2')

@@ -11,7 +11,7 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
         backends) echo '--explain --rescan' ;;
@@ -27,6 +27,7 @@ _quoin_options() {
             echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --volume --keep --rotate --memory' \
                 '--strict -k'
             ;;
+        perplexity) echo "--file --windows -f $_quoin_options_engine" ;;
         bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
         query)
             echo '--prefix --where --select --distinct --limit --offset --count --exists --format --explain --terms --strict -p -w -s -n -c -f'
@@ -66,7 +67,7 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench compact journal migrate publish vault wal key query export stats diff merge ingest --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key query export stats diff merge ingest --help --version' -- "$current")
         return
     fi
     local values

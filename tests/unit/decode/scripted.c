@@ -44,11 +44,11 @@ static qn_status QN_CALL step_by_script(qn_session *handle, const qn_step *step,
     return QN_OK;
 }
 
-static qn_status open_all(scripted *f, uint32_t n_ctx, uint32_t chunk, error_context *err) {
+static qn_status open_all(scripted *f, uint32_t n_ctx, uint32_t chunk, uint32_t rows, error_context *err) {
     char path[CORPUS_PATH_SIZE + 16];
     const qn_machine machine = {.size = sizeof machine, .n_workers = 1};
     const backend_request request = {.text = "reference"};
-    const plan_options settings = {.n_ctx = n_ctx, .max_chunk = chunk, .max_outputs = 2, .state_format = QN_FORMAT_F16};
+    const plan_options settings = {.n_ctx = n_ctx, .max_chunk = chunk, .max_outputs = rows, .state_format = QN_FORMAT_F16};
     bool was_named;
     snprintf(path, sizeof path, "%s/tiny.gguf", f->folder);
     tiny_model_write(path, "llama", NULL);
@@ -64,7 +64,7 @@ static qn_status open_all(scripted *f, uint32_t n_ctx, uint32_t chunk, error_con
     return session_create(f->p, &f->s, err);
 }
 
-int scripted_open(void **state, uint32_t n_ctx, uint32_t chunk) {
+int scripted_open_rows(void **state, uint32_t n_ctx, uint32_t chunk, uint32_t rows) {
     scripted *f = calloc(1, sizeof *f);
     error_context err = {0};
     if (f == NULL) {
@@ -77,11 +77,15 @@ int scripted_open(void **state, uint32_t n_ctx, uint32_t chunk) {
     for (uint32_t i = 0; i < TINY_CONTEXT; i++) {
         f->script[i] = TINY_BYTE_0 + '.';
     }
-    if (open_all(f, n_ctx, chunk, &err) < 0) {
+    if (open_all(f, n_ctx, chunk, rows, &err) < 0) {
         fprintf(stderr, "%s\n", error_text(&err));
         return -1;
     }
     return 0;
+}
+
+int scripted_open(void **state, uint32_t n_ctx, uint32_t chunk) {
+    return scripted_open_rows(state, n_ctx, chunk, 2);
 }
 
 int scripted_close(void **state) {

@@ -34,6 +34,8 @@ typedef struct scripted {
 
 /* For cmocka: *state becomes a scripted with a context of n_ctx positions (chunk: tokens of one step). */
 int scripted_open(void **state, uint32_t n_ctx, uint32_t chunk);
+/* The same with another number of rows of logits than 2. */
+int scripted_open_rows(void **state, uint32_t n_ctx, uint32_t chunk, uint32_t rows);
 int scripted_close(void **state);
 
 /* Script from `position` on: the bytes of `text`, then `last` when it is not TOKEN_NONE. */
