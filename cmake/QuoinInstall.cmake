@@ -14,7 +14,7 @@
 include(CMakePackageConfigHelpers)
 
 set(quoin_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/quoin")
-set(quoin_static_formats quoin_gguf quoin_p64 quoin_q42 quoin_safetensors quoin_ntriples quoin_blocks quoin_fmt_common)
+set(quoin_static_formats quoin_gguf quoin_p64 quoin_q42 quoin_safetensors quoin_ntriples quoin_lora quoin_blocks quoin_fmt_common)
 
 # Inside the package the parts are quoin::gguf, quoin::p64, …; quoin::formats is all of them.
 foreach(library ${quoin_static_formats})
@@ -33,6 +33,7 @@ endforeach()
 install(DIRECTORY abi/include/quoin formats/include/quoin host/include/quoin DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(DIRECTORY abi/doc/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/abi")
+install(DIRECTORY formats/doc/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/formats")
 install(FILES README.md CHANGELOG.md SECURITY.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES examples/generate.c examples/q42_lookup.c DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 install(DIRECTORY examples/minimal-plugin examples/rust-plugin DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")

@@ -97,6 +97,11 @@ uint32_t program_weight(program_builder *b, qn_format format, uint64_t width, ui
     return append_buffer(b, &buffer, name);
 }
 
+uint32_t program_matrix(program_builder *b, qn_format format, uint64_t width, uint64_t height, const char *name) {
+    const qn_buffer buffer = {.role = QN_ROLE_WEIGHT, .format = format, .rank = 2, .dims = {width, height, 1, 1}};
+    return append_buffer(b, &buffer, name);
+}
+
 uint32_t program_state(program_builder *b, qn_format format, uint64_t width, uint32_t group, const char *name) {
     const qn_buffer buffer = {.role = QN_ROLE_STATE,
                               .format = format,

@@ -91,7 +91,7 @@ static uint64_t count_bytes_per_token(const engine *e) {
     /* An embedding that is not the output as well gives a row a token: nothing beside the rest. */
     const model_tensor *table = model_find(e->m, "token_embd.weight");
     const bool is_tied = model_find(e->m, "output.weight") == NULL;
-    uint64_t bytes = 0;
+    uint64_t bytes = e->adapters.bytes;
     for (uint32_t i = 0; i < e->p->dec->n_weights; i++) {
         const weight_binding *w = &e->p->dec->weights[i];
         const bool is_only_gathered = w->tensor == table && !is_tied;

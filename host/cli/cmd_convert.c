@@ -7,6 +7,8 @@
 
 #include "base/log.h"
 #include "base/progress.h"
+#include "adapt/adapter.h"
+#include "cli/adapter_output.h"
 #include "cli/command.h"
 #include "convert/convert.h"
 #include "convert/key_image.h"
@@ -16,7 +18,7 @@
 #include "model/model.h"
 
 static struct {
-    const char *output, *companion, *layout, *weights;
+    const char *output, *companion, *layout, *weights, *base;
     uint32_t page_log2;
     bool is_extended, is_forced, no_check, check, no_companion;
 } settings;
@@ -46,6 +48,8 @@ static const option *convert_options(void) {
          NULL},
         {OPTION_FLAG, "check", 0, NULL, "read the result back and compare it with the source (on unless --no-check)",
          &settings.check, 0, 0, NULL, NULL},
+        {OPTION_STRING, "base", 0, "MODEL", "INPUT is a LoRA adapter: write it as version 2, for this model alone (NAME.lora)",
+         &settings.base, 0, 0, NULL, NULL},
         {OPTION_FLAG, "no-check", 0, NULL, "do not read the result back", &settings.no_check, 0, 0, NULL, NULL},
         {OPTION_END, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL}};
     return table;
@@ -314,6 +318,14 @@ static int run(command_context *c) {
     }
     command_catch_signals(c);
     const char *input = c->args.items[0];
+    if (settings.base != NULL) {
+        return adapter_convert(c, input, settings.base, settings.output, settings.is_forced);
+    }
+    if (adapter_is_file(input)) {
+        FAIL(&c->err, QN_BAD_INPUT, "%s: is an adapter; --base MODEL says which model it is for", input);
+        command_fail(c);
+        return EXIT_USAGE;
+    }
     char *derived = settings.output == NULL ? derive_output(input) : NULL;
     int status = EXIT_USAGE;
     v.output = settings.output != NULL ? settings.output : derived;

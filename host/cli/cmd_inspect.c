@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "adapt/adapter.h"
+#include "cli/adapter_output.h"
 #include "cli/command.h"
 #include "cli/inspect_graph.h"
 #include "cli/verify_output.h"
@@ -254,6 +256,19 @@ static int inspect_model_file(command_context *c) {
     return status;
 }
 
+/* Takes over the reference; null: the error is in c->err. */
+static int print_found(command_context *c, json_t *object) {
+    if (object == NULL) {
+        return command_fail(c);
+    }
+    if (c->json) {
+        return command_print_json(c, object);
+    }
+    const bool is_written = print_object(object, "");
+    json_decref(object);
+    return is_written ? EXIT_DONE : EXIT_IO;
+}
+
 /* EXIT_DONE when every check passed or something is only missing. */
 static int check_everything(command_context *c, const file_kind *kind) {
     const verify_volume_options options = {.mode = settings.strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
@@ -280,16 +295,7 @@ static int inspect_graph_file(command_context *c, const file_kind *kind) {
     if (checked != EXIT_DONE) {
         return checked;
     }
-    json_t *object = inspect_graph(c, kind, c->args.items[0], &options);
-    if (object == NULL) {
-        return command_fail(c);
-    }
-    if (c->json) {
-        return command_print_json(c, object);
-    }
-    const bool is_written = print_object(object, "");
-    json_decref(object);
-    return is_written ? EXIT_DONE : EXIT_IO;
+    return print_found(c, inspect_graph(c, kind, c->args.items[0], &options));
 }
 
 static int run(command_context *c) {
@@ -300,6 +306,9 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     command_catch_signals(c);
+    if (adapter_is_lora(c->args.items[0])) {
+        return print_found(c, adapter_inspect(c, c->args.items[0], c->json || settings.show_tensors));
+    }
     if (file_kind_detect(c->args.items[0], settings.is_flat, &kind, &c->err) < 0) {
         return command_fail(c);
     }

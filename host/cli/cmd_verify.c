@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "adapt/adapter.h"
+#include "cli/adapter_output.h"
 #include "cli/command.h"
 #include "cli/graph_command.h"
 #include "cli/verify_output.h"
@@ -137,6 +139,9 @@ static int run(command_context *c) {
         FAIL(&c->err, QN_BAD_INPUT, "verify needs one FILE; %u arguments were given", c->args.n_items);
         command_fail(c);
         return EXIT_USAGE;
+    }
+    if (adapter_is_file(c->args.items[0])) {
+        return adapter_verify(c, c->args.items[0]);
     }
     if (command_start_team(c) < 0 || file_kind_detect(c->args.items[0], settings.is_flat, &kind, &c->err) < 0) {
         return command_fail(c);

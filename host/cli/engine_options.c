@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "cli/adapter_options.h"
 #include "decode/workload.h"
 
 #define DEFAULT_CTX 4096u
@@ -34,7 +35,9 @@ void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
          &e->integrity, 0, 0, "full|lazy", NULL},
         {OPTION_UINT, "chunk", 0, "N", "tokens of one prefill step (default 512)", &e->chunk, 1, 65536, NULL, NULL},
         {OPTION_STRING, "layers-on", 0, "SPEC=N", "the first N layers on this backend, the rest on --backend or cpu",
-         &e->layers_on, 0, 0, NULL, NULL}};
+         &e->layers_on, 0, 0, NULL, NULL},
+        {OPTION_LIST, "adapter", 0, "FILE[=SCALE]", "change the model by this LoRA adapter, SCALE times as much; repeatable",
+         &e->adapters, 0, 0, NULL, NULL}};
     memcpy(rows, filled, sizeof filled);
 }
 
@@ -56,9 +59,12 @@ static uint32_t choose_ctx(const model *m, uint32_t asked, bool is_told) {
     return trained > 0 && trained < DEFAULT_CTX ? trained : DEFAULT_CTX;
 }
 
-static plan_options make_plan_options(const model *m, const engine_options *e, bool is_told) {
+static plan_options make_plan_options(const engine *made, const engine_options *e, bool is_told) {
+    const model *m = made->m;
     const bool is_exact = strcmp(e->numeric, "f32acc") == 0;
     plan_options p = {.n_ctx = choose_ctx(m, e->n_ctx, is_told), .max_chunk = e->chunk, .max_outputs = e->max_outputs};
+    p.deltas = made->adapters.deltas;
+    p.n_deltas = made->adapters.n_deltas;
     p.numeric = is_exact ? QN_NUMERIC_F32ACC : strcmp(e->numeric, "act8") == 0 ? QN_NUMERIC_ACT8 : 0;
     /* Whoever asks for exact products does not want them rounded on the way through the cache. */
     const bool wants_f32 = strcmp(e->kv, "f32") == 0 || (is_exact && strcmp(e->kv, "auto") == 0);
@@ -109,6 +115,12 @@ static qn_status open_model(command_context *c, const char *path, const engine_o
     return model_open(path, &settings, c->workers, out, &c->err);
 }
 
+static void tell_stage(const engine_options *o, engine_stage stage, const engine *e, const char *error) {
+    if (o->on_stage != NULL) {
+        o->on_stage(o->stage_ctx, stage, e, error);
+    }
+}
+
 /* What the two callbacks of the choice need. */
 typedef struct opening {
     command_context *c;
@@ -119,8 +131,11 @@ typedef struct opening {
 
 static qn_status measure_model(void *ctx, workload *out, error_context *err) {
     const opening *o = ctx;
-    const plan_options settings = make_plan_options(o->e->m, o->options, false);
-    const decoder_options build = {.state_format = settings.state_format, .n_ctx = settings.n_ctx};
+    const plan_options settings = make_plan_options(o->e, o->options, false);
+    const decoder_options build = {.state_format = settings.state_format,
+                                   .n_ctx = settings.n_ctx,
+                                   .deltas = settings.deltas,
+                                   .n_deltas = settings.n_deltas};
     return workload_measure(o->e->m, &build, out, err);
 }
 
@@ -128,12 +143,13 @@ static qn_status measure_model(void *ctx, workload *out, error_context *err) {
 static qn_status prepare_model(void *ctx, const backend *on, error_context *err) {
     const opening *o = ctx;
     const bool is_lazy = strcmp(o->options->integrity, "lazy") == 0;
-    plan_options settings = make_plan_options(o->e->m, o->options, true);
+    plan_options settings = make_plan_options(o->e, o->options, true);
     settings.check_with = is_lazy ? o->c->workers : NULL;
     settings.check_values = !o->options->no_weight_check;
     settings.progress = command_show_progress;
     settings.progress_ctx = o->progress;
     settings.on_memory = print_memory;
+    tell_stage(o->options, ENGINE_PREPARING, o->e, NULL);
     QN_TRY(plan_create(o->e->m, on, &settings, &o->e->p, err), err, "preparing the model for backend %s", on->spec.name);
     const qn_status status = session_create(o->e->p, &o->e->s, err);
     if (status < 0) { /* the backend is closed next, and nothing of it may be left */
@@ -148,6 +164,8 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
     opening o = {c, options, progress, e};
     QN_TRY(command_start_team(c), &c->err, "starting");
     QN_TRY(open_model(c, path, options, progress, &e->m), &c->err, "opening the model");
+    tell_stage(options, ENGINE_MAPPED, e, NULL);
+    QN_TRY(adapter_options_open(&options->adapters, e->m, options->strict, &e->adapters, &c->err), &c->err, "opening the adapters");
     return command_choose_backend(c, options->layers_on, measure_model, prepare_model, &o);
 }
 
@@ -160,8 +178,10 @@ qn_status engine_open(command_context *c, const char *path, const engine_options
     command_end_progress(&progress);
     if (status < 0) {
         engine_close(out);
+        tell_stage(options, ENGINE_FAILED, out, error_text(&c->err));
         return status;
     }
+    tell_stage(options, ENGINE_READY, out, NULL);
     out->load_seconds = clock_seconds() - begin;
     print_summary(c, out);
     return QN_OK;
@@ -170,6 +190,7 @@ qn_status engine_open(command_context *c, const char *path, const engine_options
 void engine_close(engine *e) {
     session_destroy(e->s);
     plan_destroy(e->p);
+    adapter_set_close(&e->adapters);
     model_close(e->m);
     memset(e, 0, sizeof *e);
 }
@@ -182,6 +203,9 @@ json_t *engine_describe_json(const command_context *c, const engine *e) {
     json_object_set_new(object, "driver", json_string(c->on.info.driver));
     json_object_set_new(object, "numeric", json_string(plan_numeric_name(e->p->memory.numeric)));
     json_object_set_new(object, "threads", json_integer(team_size(c->workers)));
+    if (e->adapters.n_uses > 0) {
+        json_object_set_new(object, "adapters", adapter_set_json(&e->adapters));
+    }
     return object;
 }
 

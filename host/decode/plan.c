@@ -123,9 +123,10 @@ static qn_status check_bound(const plan *p, const plan_options *options, error_c
 static qn_status bind_all(plan *p, error_context *err) {
     const decoder *d = p->dec;
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
-    qn_weight *weights = calloc(d->n_weights + 1, sizeof *weights);
+    const uint32_t n_weights = d->n_weights + d->n_delta_weights;
+    qn_weight *weights = calloc(n_weights + 1, sizeof *weights);
     if (weights == NULL) {
-        return FAIL(err, QN_NO_HOST_MEM, "out of memory for %u weight descriptions", d->n_weights);
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for %u weight descriptions", n_weights);
     }
     for (uint32_t i = 0; i < d->n_weights; i++) {
         const weight_binding *w = &d->weights[i];
@@ -144,7 +145,16 @@ static qn_status bind_all(plan *p, error_context *err) {
             weights[i].fd_offset = 0;
         }
     }
-    qn_status status = p->on->plugin->bind_weights(p->prog, weights, sizeof *weights, d->n_weights, &plugin_error);
+    for (uint32_t i = 0; i < d->n_delta_weights; i++) {
+        const delta_binding *w = &d->delta_weights[i];
+        weights[d->n_weights + i] = (qn_weight){.size = sizeof *weights,
+                                                .buffer = w->buffer,
+                                                .flags = QN_WEIGHT_BORROW,
+                                                .fd = -1,
+                                                .data = w->data,
+                                                .bytes = w->bytes};
+    }
+    qn_status status = p->on->plugin->bind_weights(p->prog, weights, sizeof *weights, n_weights, &plugin_error);
     free(weights);
     if (status >= 0) {
         status = p->on->plugin->seal(p->prog, &plugin_error);
@@ -153,7 +163,10 @@ static qn_status bind_all(plan *p, error_context *err) {
 }
 
 static qn_status make_plan_here(plan *p, const plan_options *options, error_context *err) {
-    const decoder_options build_options = {.state_format = options->state_format, .n_ctx = options->n_ctx};
+    const decoder_options build_options = {.state_format = options->state_format,
+                                           .n_ctx = options->n_ctx,
+                                           .deltas = options->deltas,
+                                           .n_deltas = options->n_deltas};
     QN_TRY(decoder_build(p->m, &build_options, &p->dec, err), err, "building the decode program");
     set_limits(p, options);
     const uint32_t any = QN_NUMERIC_F32ACC | QN_NUMERIC_F16ACC | QN_NUMERIC_ACT8;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
+
 #define DEFAULT_REPEAT_LAST 64u
 
 sampler_options sampler_defaults(void) {
@@ -75,7 +77,7 @@ qn_status sampler_create(const sampler_options *options, uint32_t n_vocab, uint3
 }
 
 void sampler_destroy(sampler *s) {
-    free(s->candidates);
+    scrub_free(s->candidates, (size_t)s->n_vocab * sizeof *s->candidates);
     memset(s, 0, sizeof *s);
 }
 

@@ -9,6 +9,7 @@
 
 #include <quoin/glue.h>
 
+#include "adapt/adapter_set.h"
 #include "backends/choose.h"
 #include "backends/host_services.h"
 #include "backends/registry.h"
@@ -17,10 +18,12 @@
 #include "decode/generate.h"
 #include "decode/sampler.h"
 #include "decode/session.h"
+#include "decode/session_scrub.h"
 #include "model/model.h"
 
 #define DEFAULT_CTX 4096u
 #define DEFAULT_BUDGET 256u
+#define MAX_ADAPTERS 64u
 
 struct quoin_runtime {
     team *workers;
@@ -38,8 +41,10 @@ struct quoin_model {
 
 struct quoin_session {
     quoin_model *owner;
+    adapter_set adapters;
     plan *p;
     session *s;
+    bool scrubs; /* when it is destroyed */
 };
 
 /* Copies a caller's options into a zeroed struct of our size; null gives all defaults. */
@@ -213,6 +218,20 @@ static qn_status choose_plan(const quoin_model *owner, const quoin_session_optio
     return QN_OK;
 }
 
+static qn_status open_adapters(const quoin_model *owner, const quoin_session_options *o, adapter_set *out, error_context *err) {
+    adapter_request requests[MAX_ADAPTERS];
+    if (o->n_adapters > MAX_ADAPTERS || (o->n_adapters > 0 && o->adapters == NULL)) {
+        return FAIL(err, QN_BAD_INPUT, "%u adapters: there may be %u, and the list must be there", o->n_adapters, MAX_ADAPTERS);
+    }
+    for (uint32_t i = 0; i < o->n_adapters; i++) {
+        if (o->adapters[i].path == NULL) {
+            return FAIL(err, QN_BAD_INPUT, "adapter %u has no path", i);
+        }
+        requests[i] = (adapter_request){o->adapters[i].path, o->adapters[i].scale};
+    }
+    return o->n_adapters > 0 ? adapter_set_open(owner->m, requests, o->n_adapters, true, out, err) : QN_OK;
+}
+
 int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *options, quoin_session **out_session,
                              quoin_error *err) {
     error_context inner = {0};
@@ -226,6 +245,12 @@ int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *op
     }
     if (status == QN_OK) {
         made->owner = owner;
+        made->scrubs = own.scrub != 0;
+        status = open_adapters(owner, &own, &made->adapters, &inner);
+        settings.deltas = made->adapters.deltas;
+        settings.n_deltas = made->adapters.n_deltas;
+    }
+    if (status == QN_OK) {
         status = plan_create(owner->m, &owner->runtime->on, &settings, &made->p, &inner);
     }
     if (status == QN_OK) {
@@ -239,10 +264,33 @@ int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *op
     return QN_OK;
 }
 
+int32_t quoin_session_scrub(quoin_session *scrubbed, quoin_scrub_report *out_report, quoin_error *err) {
+    scrub_report report = {0};
+    error_context inner = {0};
+    session_scrub(scrubbed->s, &report);
+    if (out_report != NULL && out_report->size >= sizeof *out_report) {
+        out_report->is_partial = report.is_partial;
+        out_report->state_bytes = report.bytes[SCRUB_STATE];
+        out_report->scratch_bytes = report.bytes[SCRUB_SCRATCH];
+        out_report->logits_bytes = report.bytes[SCRUB_LOGITS];
+        out_report->tokens_bytes = report.bytes[SCRUB_TOKENS];
+        memcpy(out_report->missing, report.missing, sizeof out_report->missing);
+    }
+    return report.is_partial ? give_error(&inner, FAIL(&inner, QN_UNSUPPORTED, "not everything could be overwritten: %s", report.missing), err)
+                             : QN_OK;
+}
+
 void quoin_session_destroy(quoin_session *destroyed) {
     if (destroyed != NULL) {
+        if (destroyed->scrubs && destroyed->s != NULL) {
+            quoin_session_scrub(destroyed, NULL, NULL);
+        }
         session_destroy(destroyed->s);
         plan_destroy(destroyed->p);
+        if (destroyed->scrubs) {
+            adapter_set_scrub(&destroyed->adapters);
+        }
+        adapter_set_close(&destroyed->adapters);
         free(destroyed);
     }
 }

@@ -19,6 +19,7 @@ typedef struct build {
     const arch_traits *arch;
     const decoder_options *options;
     program_builder b;
+    delta_builder deltas;
     decoder *d;
     uint32_t weight_capacity;
     uint32_t layer;
@@ -147,8 +148,18 @@ static uint32_t norm(build *s, uint32_t x, const char *suffix) {
     return program_rms_norm(&s->b, x, add_norm_weight(s, layer_name(s, suffix, name), s->h->n_embd), s->h->rms_epsilon);
 }
 
+/* y = W x with what adapters change at this place of the layer. */
+static uint32_t product(build *s, lora_role role, uint32_t weight, uint32_t x, uint32_t bias) {
+    const uint32_t y = program_matmul(&s->b, weight, x, bias);
+    return deltas_apply(&s->deltas, role, s->layer, x, y);
+}
+
+static uint32_t plain_product(build *s, lora_role role, uint32_t weight, uint32_t x) {
+    return product(s, role, weight, x, PROGRAM_NO_BUFFER);
+}
+
 /* One of Q, K, V: a matrix of its own or rows of the fused one, with a bias where there is one. */
-static uint32_t project(build *s, uint32_t x, const char *suffix, uint64_t first_row, uint64_t height) {
+static uint32_t project(build *s, uint32_t x, const char *suffix, lora_role role, uint64_t first_row, uint64_t height) {
     char name[NAME_SIZE], weight_suffix[32], bias_suffix[32];
     const uint64_t kv_rows = (uint64_t)s->h->n_head_kv * (s->h->head_dim + s->h->value_dim);
     const uint64_t all_rows = (uint64_t)s->h->n_head * s->h->head_dim + kv_rows;
@@ -159,7 +170,7 @@ static uint32_t project(build *s, uint32_t x, const char *suffix, uint64_t first
                                            all_rows)
                                 : add_matrix(s, layer_name(s, weight_suffix, name), s->h->n_embd, height);
     const uint32_t bias = add_optional_vector(s, layer_name(s, bias_suffix, name), height, s->arch->needs_qkv_bias);
-    return program_matmul(&s->b, weight, x, bias);
+    return product(s, role, weight, x, bias);
 }
 
 static uint32_t head_norm(build *s, uint32_t x, const char *suffix) {
@@ -217,11 +228,11 @@ static uint32_t attention_part(build *s, uint32_t x, uint32_t factors) {
     const uint64_t v_rows = (uint64_t)h->n_head_kv * h->value_dim;
     char name[NAME_SIZE];
     const uint32_t normed = norm(s, x, "attn_norm.weight");
-    const uint32_t q = rotate(s, head_norm(s, project(s, normed, "attn_q", 0, q_rows), "attn_q_norm.weight"), factors,
+    const uint32_t q = rotate(s, head_norm(s, project(s, normed, "attn_q", LORA_ATTN_Q, 0, q_rows), "attn_q_norm.weight"), factors,
                               h->n_head);
-    const uint32_t k = rotate(s, head_norm(s, project(s, normed, "attn_k", q_rows, k_rows), "attn_k_norm.weight"),
+    const uint32_t k = rotate(s, head_norm(s, project(s, normed, "attn_k", LORA_ATTN_K, q_rows, k_rows), "attn_k_norm.weight"),
                               factors, h->n_head_kv);
-    const uint32_t v = project(s, normed, "attn_v", q_rows + k_rows, v_rows);
+    const uint32_t v = project(s, normed, "attn_v", LORA_ATTN_V, q_rows + k_rows, v_rows);
     const uint32_t k_state = add_state(s, "cache_k", k_rows, group);
     const uint32_t v_state = add_state(s, "cache_v", v_rows, group);
     program_state_write(&s->b, k, k_state);
@@ -238,7 +249,7 @@ static uint32_t attention_part(build *s, uint32_t x, uint32_t factors) {
     const uint32_t weight = add_matrix(s, layer_name(s, "attn_output.weight", name), (uint64_t)h->n_head * h->value_dim,
                                        h->n_embd);
     const uint32_t bias = add_optional_vector(s, layer_name(s, "attn_output.bias", name), h->n_embd, false);
-    const uint32_t out = program_matmul(&s->b, weight, mixed, bias);
+    const uint32_t out = product(s, LORA_ATTN_OUTPUT, weight, mixed, bias);
     return s->arch->has_post_norms ? norm(s, out, "post_attention_norm.weight") : out;
 }
 
@@ -249,17 +260,17 @@ static uint32_t feed_forward_part(build *s, uint32_t x) {
     uint32_t gate, up;
     if (s->arch->has_fused_gate_up) {
         layer_name(s, "ffn_up.weight", name);
-        gate = program_matmul(&s->b, add_rows(s, name, n_embd, 0, n_ff, 2 * n_ff), normed, PROGRAM_NO_BUFFER);
-        up = program_matmul(&s->b, add_rows(s, name, n_embd, n_ff, n_ff, 2 * n_ff), normed, PROGRAM_NO_BUFFER);
+        gate = plain_product(s, LORA_FFN_GATE, add_rows(s, name, n_embd, 0, n_ff, 2 * n_ff), normed);
+        up = plain_product(s, LORA_FFN_UP, add_rows(s, name, n_embd, n_ff, n_ff, 2 * n_ff), normed);
     } else {
-        gate = program_matmul(&s->b, add_matrix(s, layer_name(s, "ffn_gate.weight", name), n_embd, n_ff), normed,
-                              PROGRAM_NO_BUFFER);
-        up = program_matmul(&s->b, add_matrix(s, layer_name(s, "ffn_up.weight", name), n_embd, n_ff), normed,
-                            PROGRAM_NO_BUFFER);
+        layer_name(s, "ffn_gate.weight", name);
+        gate = plain_product(s, LORA_FFN_GATE, add_matrix(s, name, n_embd, n_ff), normed);
+        layer_name(s, "ffn_up.weight", name);
+        up = plain_product(s, LORA_FFN_UP, add_matrix(s, name, n_embd, n_ff), normed);
     }
     const uint32_t gated = program_gated(&s->b, gate, up, s->arch->activation);
     const uint32_t down = add_matrix(s, layer_name(s, "ffn_down.weight", name), n_ff, n_embd);
-    const uint32_t out = program_matmul(&s->b, down, gated, PROGRAM_NO_BUFFER);
+    const uint32_t out = plain_product(s, LORA_FFN_DOWN, down, gated);
     return s->arch->has_post_norms ? norm(s, out, "post_ffw_norm.weight") : out;
 }
 
@@ -285,7 +296,7 @@ static void build_program(build *s) {
     s->d->ids = program_index_input(&s->b, QN_DIM_TOKENS, "ids");
     s->d->rows = program_index_input(&s->b, QN_DIM_OUTPUTS, "rows");
     const uint32_t table = add_matrix(s, "token_embd.weight", h->n_embd, h->n_vocab);
-    uint32_t x = program_embed(&s->b, table, s->d->ids);
+    uint32_t x = deltas_apply_to_embedding(&s->deltas, s->d->ids, program_embed(&s->b, table, s->d->ids));
     if (h->embd_scale != 1.0f) {
         x = program_scale(&s->b, x, h->embd_scale);
     }
@@ -302,7 +313,7 @@ static void build_program(build *s) {
     x = program_rms_norm(&s->b, x, add_norm_weight(s, "output_norm.weight", h->n_embd), h->rms_epsilon);
     const uint32_t head = has_tensor(s, "output.weight") ? add_matrix(s, "output.weight", h->n_embd, h->n_vocab)
                                                          : table;
-    x = program_matmul(&s->b, head, x, PROGRAM_NO_BUFFER);
+    x = deltas_apply(&s->deltas, LORA_OUTPUT, LORA_NO_LAYER, x, program_matmul(&s->b, head, x, PROGRAM_NO_BUFFER));
     if (h->final_softcap > 0.0f) {
         x = program_softcap(&s->b, x, h->final_softcap);
     }
@@ -367,6 +378,25 @@ static void refuse_unused_tensors(build *s) {
     }
 }
 
+static qn_status begin_deltas(build *s) {
+    const uint32_t n = s->options->n_deltas;
+    s->d->delta_weights = calloc(2 * (size_t)n + 1, sizeof *s->d->delta_weights);
+    if (s->d->delta_weights == NULL) {
+        return FAIL(s->err, QN_NO_HOST_MEM, "out of memory for the matrices of %u changes", n);
+    }
+    s->deltas = (delta_builder){.b = &s->b, .deltas = s->options->deltas, .n_deltas = n, .bindings = s->d->delta_weights};
+    return QN_OK;
+}
+
+static qn_status end_deltas(build *s) {
+    const uint32_t n_applied = s->deltas.n_bindings / 2;
+    s->d->n_delta_weights = s->deltas.n_bindings;
+    return n_applied == s->options->n_deltas
+               ? QN_OK
+               : FAIL(s->err, QN_BAD_INPUT, "%s: %u of %u changes of an adapter have no place in this model",
+                      s->m->file.path, s->options->n_deltas - n_applied, s->options->n_deltas);
+}
+
 qn_status decoder_build(const model *m, const decoder_options *options, decoder **out_decoder, error_context *err) {
     build s = {.m = m, .h = &m->hparams, .arch = m->arch, .options = options, .err = err, .status = QN_OK};
     if (m->arch == NULL) {
@@ -379,7 +409,13 @@ qn_status decoder_build(const model *m, const decoder_options *options, decoder 
         return FAIL(err, QN_NO_HOST_MEM, "out of memory for the decoder");
     }
     program_builder_init(&s.b);
-    build_program(&s);
+    s.status = begin_deltas(&s);
+    if (s.status == QN_OK) {
+        build_program(&s);
+    }
+    if (s.status == QN_OK) {
+        s.status = end_deltas(&s);
+    }
     if (s.status == QN_OK) {
         refuse_unused_tensors(&s);
     }
@@ -402,6 +438,7 @@ void decoder_destroy(decoder *d) {
             free(d->weights[i].values);
         }
         free(d->weights);
+        free(d->delta_weights);
         free(d);
     }
 }

@@ -15,6 +15,7 @@
 #include <quoin/ops.h>
 
 #include "base/error.h"
+#include "model/deltas.h"
 #include "model/model.h"
 
 #define DECODER_MAX_GROUPS 2u
@@ -30,6 +31,8 @@ typedef struct decoder {
     qn_program *program;
     weight_binding *weights;
     uint32_t n_weights;
+    delta_binding *delta_weights; /* matrices of the deltas; no tensors of the model */
+    uint32_t n_delta_weights;
     uint32_t ids, rows, logits;  /* buffer numbers of the inputs and the output */
     uint32_t n_groups;
     uint32_t group_window[DECODER_MAX_GROUPS]; /* 0 = full */
@@ -39,10 +42,12 @@ typedef struct decoder {
 typedef struct decoder_options {
     qn_format state_format; /* QN_FORMAT_F16, F32 or BF16 */
     uint32_t n_ctx;         /* decides between the factor sets of longrope models */
+    const model_delta *deltas; /* [n_deltas]; their matrices are borrowed as long as the decoder is used */
+    uint32_t n_deltas;      /* 0 = the model as it is */
 } decoder_options;
 
 /* Checks that every tensor that the architecture needs is there with the right shape and a type that can be run; the
- * first missing or misshapen one is named with what was wanted. */
+ * first missing or misshapen one is named with what was wanted. QN_BAD_INPUT: a delta has no place in this model. */
 qn_status decoder_build(const model *m, const decoder_options *options, decoder **out_decoder, error_context *err);
 void decoder_destroy(decoder *d);
 

@@ -5,6 +5,7 @@ that an independent implementation gave, and those of the reference backend wher
 import json
 import os
 
+import adapters
 from program import *
 
 PLUGIN = os.environ.get('EMULATED_PLUGIN', '')
@@ -50,6 +51,17 @@ def a_device_that_reads_the_host_s_pages_gives_the_same_ids(t):
 @test
 def a_device_with_small_memories_and_bindings_gives_the_same_ids(t):
     check_golden(t, 'f32', 'once', 16, '--chunk', 32, backend='emulated:software,allocation=300000,binding=60000')
+
+
+@test
+def an_adapter_gives_the_ids_of_the_reference(t):
+    where = adapters.places(5, 64, 32, 172)
+    path = adapters.write_gguf(t.path('adapter.gguf'), adapters.pairs(where, rank=5, size=0.5), rank=5)
+    args = ('--prompt-tokens', ONCE, '-n', 8)
+    adapted = (*args, '--adapter', path)
+    wanted = run(t, 'f32', 'reference', *adapted)['tokens']
+    t.true(wanted != run(t, 'f32', 'reference', *args)['tokens'], 'the adapter changes nothing')
+    t.equal(run(t, 'f32', 'emulated:software', *adapted)['tokens'], wanted, 'ids')
 
 
 @test

@@ -154,6 +154,9 @@ static void write_tensor(gguf_writer *w, const gguf_tensor_spec *spec, const tin
     if (is_same(change->spoil, spec->name) || is_same(change->spoil_too, spec->name)) {
         values[n - 1] = NAN;
     }
+    if (change->edit != NULL) {
+        change->edit(change->edit_ctx, spec->name, spec->dims[0], spec->dims[1], values);
+    }
     gguf_write_data(w, values, n * sizeof *values);
     free(values);
 }

@@ -31,6 +31,9 @@ typedef struct tiny_change {
     const char *spoil, *spoil_too; /* the last element of these tensors is NaN */
     uint32_t window;             /* ARCH.attention.sliding_window */
     int without_tokenizer;
+    /* Called with each tensor's values, [height][width], before they are written; may be null. */
+    void (*edit)(void *ctx, const char *name, uint64_t width, uint64_t height, float *values);
+    void *edit_ctx;
 } tiny_change;
 
 /* Writes the file; fails the test when it cannot. `change` may be null. */

@@ -265,6 +265,63 @@ static void null_is_legal_wherever_something_is_freed(void **state) {
     quoin_runtime_destroy(NULL);
 }
 
+static void a_scrubbed_session_is_as_a_new_one_and_says_what_was_overwritten(void **state) {
+    (void)state;
+    const quoin_session_options options = {.size = sizeof options, .n_ctx = 32, .numeric = "f32acc", .kv = "f32", .scrub = 1};
+    quoin_scrub_report report = {.size = sizeof report};
+    quoin_error err = {.size = sizeof err};
+    quoin_session *session = NULL;
+    const uint32_t ids[] = {TINY_BYTE_0 + 'a', TINY_BYTE_0 + 'b'};
+    size_t count = 9;
+    assert_int_equal(quoin_session_create(model, &options, &session, &err), QN_OK);
+    assert_int_equal(quoin_session_append(session, ids, 2, &err), QN_OK);
+    assert_int_equal(quoin_session_scrub(session, &report, &err), QN_OK);
+    assert_int_equal(quoin_session_length(session), 0);
+    assert_null(quoin_session_logits(session, &count));
+    assert_int_equal(report.is_partial, 0);
+    /* two positions in two layers: K and V of 2 heads of 4, f32 */
+    assert_int_equal(report.state_bytes, 2 * TINY_LAYERS * 2 * (TINY_KV_HEADS * TINY_WIDTH / TINY_HEADS) * sizeof(float));
+    assert_true(report.scratch_bytes > 0 && report.logits_bytes > 0 && report.tokens_bytes > 0);
+    assert_int_equal(quoin_session_append(session, ids, 2, &err), QN_OK);
+    quoin_session_destroy(session);
+}
+
+/* The first logit behind two ids; an error's text in err when the session cannot be made. */
+static float first_logit(const quoin_adapter *adapters, uint32_t n, quoin_error *err) {
+    const quoin_session_options options = {.size = sizeof options, .n_ctx = 16, .numeric = "f32acc", .kv = "f32",
+                                           .adapters = adapters, .n_adapters = n};
+    const uint32_t ids[] = {1, 70};
+    quoin_session *session = NULL;
+    size_t count;
+    if (quoin_session_create(model, &options, &session, err) < 0) {
+        return 0.0f;
+    }
+    assert_int_equal(quoin_session_append(session, ids, 2, err), 0);
+    const float logit = quoin_session_logits(session, &count)[0];
+    quoin_session_destroy(session);
+    return logit;
+}
+
+static void adapters_change_a_session_and_no_other(void **state) {
+    (void)state;
+    char fitting[CORPUS_PATH_SIZE], foreign[CORPUS_PATH_SIZE];
+    source_require("tests/vectors/lora/v1-square.lora", fitting); /* 16 wide, like the model */
+    source_require("tests/vectors/lora/v1-small.lora", foreign);
+    quoin_error err = {.size = sizeof err};
+    const quoin_adapter once = {fitting, 1.0f, 0}, halves[] = {{fitting, 0.5f, 0}, {fitting, 0.5f, 0}}, none = {fitting, 0.0f, 0};
+    const quoin_adapter other = {foreign, 1.0f, 0}, nameless = {NULL, 1.0f, 0};
+    const float plain = first_logit(NULL, 0, &err), changed = first_logit(&once, 1, &err);
+    assert_true(plain != changed);
+    assert_true(first_logit(&none, 1, &err) == plain);
+    assert_true(first_logit(halves, 2, &err) != plain);
+    assert_true(first_logit(NULL, 0, &err) == plain);
+    assert_int_equal(err.code, 0);
+    (void)first_logit(&other, 1, &err);
+    assert_non_null(strstr(err.text, "embedding takes 3"));
+    (void)first_logit(&nameless, 1, &err);
+    assert_non_null(strstr(err.text, "no path"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_opened_can_be_described),
@@ -277,9 +334,11 @@ int main(void) {
         cmocka_unit_test(a_broken_rule_comes_with_its_name_and_place),
         cmocka_unit_test(sampling_options_out_of_range_are_refused_by_name),
         cmocka_unit_test(an_older_caller_s_structs_are_understood),
+        cmocka_unit_test(adapters_change_a_session_and_no_other),
         cmocka_unit_test(two_sessions_do_not_see_each_other),
         cmocka_unit_test(the_default_model_writes_words),
         cmocka_unit_test(null_is_legal_wherever_something_is_freed),
+        cmocka_unit_test(a_scrubbed_session_is_as_a_new_one_and_says_what_was_overwritten),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
