@@ -65,12 +65,9 @@ static int handle_entry(void *user, const char *section, const char *key, const 
 }
 #endif
 
-qn_status config_read(const char *path, config *out, error_context *err) {
-    reading r = {.into = out, .stream = fopen(path, "re")};
-    memset(out, 0, sizeof *out);
-    if (r.stream == NULL) {
-        return error_from_errno(err, errno, path, "cannot open the configuration");
-    }
+/* Takes the stream over. */
+static qn_status read_stream(FILE *stream, const char *path, config *out, error_context *err) {
+    reading r = {.into = out, .stream = stream};
     out->path = strdup(path);
     const int result = out->path == NULL ? -2 : ini_parse_stream(read_piece, &r, handle_entry, &r);
     const bool is_readable = !ferror(r.stream);
@@ -85,6 +82,19 @@ qn_status config_read(const char *path, config *out, error_context *err) {
     }
     return result < 0 ? FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path)
                       : FAIL(err, QN_BAD_INPUT, "%s: line %d: is neither [section] nor key = value", path, result);
+}
+
+qn_status config_read(const char *path, config *out, error_context *err) {
+    FILE *stream = fopen(path, "re");
+    memset(out, 0, sizeof *out);
+    return stream != NULL ? read_stream(stream, path, out, err) : error_from_errno(err, errno, path, "cannot open the configuration");
+}
+
+qn_status config_parse(fmt_str text, const char *path, config *out, error_context *err) {
+    static const char nothing[] = "\n";
+    FILE *stream = fmemopen((void *)(uintptr_t)(text.size > 0 ? text.data : nothing), text.size > 0 ? text.size : 1, "r");
+    memset(out, 0, sizeof *out);
+    return stream != NULL ? read_stream(stream, path, out, err) : FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", path);
 }
 
 static qn_status read_if_there(const char *path, config *out, error_context *err) {

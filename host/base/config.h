@@ -7,6 +7,8 @@
 #define HOST_CONFIG_H
 #include <stdint.h>
 
+#include <quoin/span.h>
+
 #include "base/error.h"
 
 typedef struct config_entry {
@@ -22,6 +24,9 @@ typedef struct config {
 
 /* Reads `path`. QN_NOT_FOUND when there is none; QN_BAD_INPUT with path and line when it is no INI file. */
 qn_status config_read(const char *path, config *out, error_context *err);
+
+/* The text of such a file, which `path` names in messages. */
+qn_status config_parse(fmt_str text, const char *path, config *out, error_context *err);
 
 /* Reads `path` when given (it must exist), otherwise the first that exists of $XDG_CONFIG_HOME/quoin/quoin.conf (or
  * ~/.config/…) and /etc/quoin/quoin.conf; none is fine. */

@@ -267,17 +267,12 @@ static int generate(command_context *c, engine *e, run_parts *parts) {
 }
 
 static int run_governed(command_context *c) {
+    run_events events = {0};
     const govern_parts parts = {.options = &settings.govern, .prompt = &settings.prompt, .engine = &settings.engine,
                                 .sampling = &settings.sampling, .constrain = &settings.constrain, .sentinel = &settings.sentinel, .budget = settings.budget,
                                 .has_budget = settings.has_budget, .has_deadline = settings.has_deadline, .deadline = settings.deadline,
-                                .graphs = &settings.graph.volumes, .has_n_facts = settings.graph.has_n_facts,
-                                .n_facts = settings.graph.n_facts, .drafts = settings.drafts > 0 ? &prompt_lookup : NULL};
-    const char *alien = settings.logprobs > 0         ? "--logprobs"
-                        : settings.graph.near != NULL   ? "--near"
-                        : settings.graph.shows_prompt   ? "--show-prompt"
-                        : settings.prove.log != NULL    ? "--prove"
-                        : settings.events.format != NULL && strcmp(settings.events.format, "none") != 0 ? "--events"
-                                                        : NULL;
+                                .graph = &settings.graph, .events_options = &settings.events, .events = &events, .drafts = settings.drafts > 0 ? &prompt_lookup : NULL};
+    const char *alien = settings.logprobs > 0 ? "--logprobs" : settings.prove.log != NULL ? "--prove" : NULL;
     if (alien != NULL) {
         FAIL(&c->err, QN_BAD_INPUT, "%s does not go with --governed", alien);
     }
@@ -287,6 +282,8 @@ static int run_governed(command_context *c) {
         command_fail(c);
         return EXIT_USAGE;
     }
+    settings.engine.on_stage = run_events_stage;
+    settings.engine.stage_ctx = &events;
     command_catch_signals(c);
     return govern_run(c, &parts);
 }

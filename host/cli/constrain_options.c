@@ -27,10 +27,10 @@ qn_status constrain_options_check(const constrain_options *o, error_context *err
     return QN_OK;
 }
 
-static qn_status open_sieve(run_constraint *rc, const char *path, const constraint_target *target, bool has_budget,
+static qn_status open_sieve(run_constraint *rc, const char *path, fmt_str text, const constraint_target *target, bool has_budget,
                             generate_options *options, error_context *err) {
     sieve_spec spec;
-    QN_TRY(sieve_spec_read(path, &spec, err), err, "reading %s", path);
+    QN_TRY(text.data != NULL ? sieve_spec_parse(text, path, &spec, err) : sieve_spec_read(path, &spec, err), err, "reading %s", path);
     const qn_status status = sieve_create(&spec, target, &rc->terms, err);
     sieve_spec_free(&spec);
     if (status < 0) {
@@ -52,7 +52,7 @@ qn_status run_constraint_open(run_constraint *rc, const constrain_options *o, co
         return QN_OK;
     }
     if (o->sieve != NULL) {
-        QN_TRY(open_sieve(rc, o->sieve, &target, has_budget, options, err), err, "opening a sieve");
+        QN_TRY(open_sieve(rc, o->sieve, o->sieve_text, &target, has_budget, options, err), err, "opening a sieve");
     } else {
         QN_TRY(o->grammar != NULL ? constraint_create_grammar(o->grammar, &target, &rc->language, err)
                                   : constraint_create_schema(o->schema, &target, &rc->language, err),

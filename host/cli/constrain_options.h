@@ -13,6 +13,7 @@
 
 typedef struct constrain_options {
     const char *grammar, *schema, *sieve; /* paths, or null */
+    fmt_str sieve_text; /* what is read in place of the sieve's file; data null: the file */
 } constrain_options;
 
 #define CONSTRAIN_OPTION_ROWS 3

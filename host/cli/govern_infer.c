@@ -4,10 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
-#include "decode/session_scrub.h"
 
 /* Text is kept until the gates behind the model have looked at it. */
 static bool keep_text(void *ctx, const generate_event *event) {
@@ -61,7 +59,7 @@ static qn_status choose_constraint(govern_engine *g, const request *r, error_con
     const char *file = r->rules->is.sieve.file;
     g->constrain = *g->parts->constrain;
     if (r->mode == OUTPUT_GRAPH && g->constrain.sieve == NULL && file != NULL) {
-        QN_TRY(policy_resolve(r->rules, file, g->sieve_path, err), err, "finding the sieve");
+        QN_TRY(policy_get_file(r->rules, file, g->sieve_path, &g->constrain.sieve_text, err), err, "finding the sieve");
         g->constrain.sieve = g->sieve_path;
     }
     return r->mode != OUTPUT_GRAPH || g->constrain.sieve != NULL
@@ -69,37 +67,16 @@ static qn_status choose_constraint(govern_engine *g, const request *r, error_con
                : FAIL(err, QN_BAD_INPUT, "one statement is asked for, and no sieve makes it: --sieve FILE, or [sieve] file in the policy");
 }
 
-static bool is_same_file(const char *one, const char *other) {
-    struct stat a, b;
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-/* A sieve prints terms of its volume, so that has to be a granted one. */
-static qn_status judge_sieve(const request *r, const sieve_spec *spec, error_context *err) {
-    char path[POLICY_PATH_SIZE];
-    const char *slash = strrchr(spec->path, '/');
-    const int folder = spec->volume == NULL || spec->volume[0] == '/' || slash == NULL ? 0 : (int)(slash - spec->path + 1);
-    if (spec->volume == NULL) {
-        return QN_OK;
+/* A sieve prints terms of its volume, so that has to be a granted one: the file that it reads itself, not what has its name by now. */
+static qn_status judge_sieve(const govern_engine *g, const request *r, error_context *err) {
+    const graph_volume *used = g->constraint.terms != NULL ? sieve_get_volume(g->constraint.terms) : NULL;
+    bool is_granted = used == NULL;
+    for (uint32_t i = 0; i < r->n_scopes && !is_granted; i++) {
+        is_granted = r->scopes[i].volume != NULL && graph_volume_is_same(used, r->scopes[i].volume);
     }
-    const int size = snprintf(path, sizeof path, "%.*s%s", folder, spec->path, spec->volume);
-    for (uint32_t i = 0; size > 0 && (size_t)size < sizeof path && i < r->n_scopes; i++) {
-        if (r->scopes[i].volume != NULL && is_same_file(path, graph_volume_path(r->scopes[i].volume))) {
-            return QN_OK;
-        }
-    }
-    return FAIL(err, QN_DENIED, "the sieve %s has terms of %s, which serves no scope that was granted", spec->path, spec->volume);
-}
-
-static qn_status check_sieve(const govern_engine *g, const request *r, error_context *err) {
-    sieve_spec spec;
-    if (g->constrain.sieve == NULL) {
-        return QN_OK;
-    }
-    QN_TRY(sieve_spec_read(g->constrain.sieve, &spec, err), err, "reading the sieve");
-    const qn_status status = judge_sieve(r, &spec, err);
-    sieve_spec_free(&spec);
-    return status;
+    return is_granted ? QN_OK
+                      : FAIL(err, QN_DENIED, "the sieve %s has terms of %s, which serves no scope that was granted", g->constrain.sieve,
+                             graph_volume_path(used));
 }
 
 /* The policy's rules stand above those of the command line, which may only add an observer. */
@@ -109,7 +86,7 @@ static qn_status open_sentinel(govern_engine *g, const request *r, error_context
         if (g->rules.rules != NULL) {
             return FAIL(err, QN_BAD_INPUT, "the policy has a sentinel of its own; leave out --sentinel");
         }
-        QN_TRY(policy_resolve(r->rules, r->rules->is.sentinel.file, g->rules_path, err), err, "finding the sentinel");
+        QN_TRY(policy_get_file(r->rules, r->rules->is.sentinel.file, g->rules_path, &g->rules.rules_text, err), err, "finding the sentinel");
         g->rules.rules = g->rules_path;
     }
     return sentinel_run_open(&g->rules, &g->sentinel, err);
@@ -120,6 +97,9 @@ static qn_status prepare_prompt(govern_engine *g, const request *r, generate_opt
     const uint32_t n_tokens = tokenizer_size(g->e.m->tok);
     g->input->preface = (fmt_str){r->preface.text, r->preface.size};
     QN_TRY(prompt_encode(g->parts->prompt, g->e.m, g->input, err), err, "encoding the prompt");
+    if (g->parts->graph->shows_prompt) {
+        QN_TRY(prompt_show(g->e.m, g->input, err), err, "--show-prompt");
+    }
     QN_TRY(sampling_collect(g->parts->sampling, n_tokens, &sampling, err), err, "preparing");
     QN_TRY(sampler_create(&sampling, g->e.m->hparams.n_vocab, n_tokens, &g->chooser, err), err, "preparing");
     options->at_start = g->input->starts_text;
@@ -149,8 +129,6 @@ static qn_status prepare(govern_engine *g, request *r, generate_options *options
     QN_TRY(choose_constraint(g, r, err), err, "preparing");
     *out_code = CODE_SENTINEL;
     QN_TRY(open_sentinel(g, r, err), err, "preparing");
-    *out_code = CODE_SCOPE_UNKNOWN;
-    QN_TRY(check_sieve(g, r, err), err, "preparing");
     *out_code = CODE_NO_MODEL;
     QN_TRY(open_parts(g, err), err, "opening the model");
     *out_code = CODE_MODEL_PROVENANCE;
@@ -159,6 +137,8 @@ static qn_status prepare(govern_engine *g, request *r, generate_options *options
     QN_TRY(prepare_prompt(g, r, options, err), err, "preparing");
     *out_code = CODE_SIEVE;
     QN_TRY(run_constraint_open(&g->constraint, &g->constrain, g->e.m->tok, g->parts->has_budget, options, err), err, "preparing");
+    *out_code = CODE_SCOPE_UNKNOWN;
+    QN_TRY(judge_sieve(g, r, err), err, "preparing");
     *out_code = CODE_SETUP;
     shrink_budget(g, options);
     QN_TRY(check_fit(g, options->max_tokens, err), err, "preparing");
@@ -215,14 +195,16 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
     const uint32_t most = r->rules->is.limits.tokens;
     generate_options options = {.max_tokens = g->parts->budget < most ? g->parts->budget : most, .prefill_ms = r->rules->is.limits.prefill,
                                 .decode_ms = r->rules->is.limits.decode, .cancel = &g->c->services.cancel,
-                                .on_token = keep_text, .ctx = r, .hooks = {.watch = heat != NULL ? &watch : NULL, .drafts = g->parts->drafts}};
+                                .on_token = keep_text, .ctx = r, .on_prefilled = run_events_prefilled, .prefilled_ctx = g->parts->events, .hooks = {.watch = heat != NULL ? &watch : NULL, .drafts = g->parts->drafts}};
     QN_TRY(prepare(g, r, &options, out_code, err), err, "preparing the request");
     *out_code = CODE_INFERENCE;
     if (!find_time(g, r, &options.deadline_ms)) {
         g->result.reason = STOP_DEADLINE;
     } else {
-        QN_TRY(run_constraint_generate(&g->constraint, g->e.s, &g->chooser, &g->input->ids, &options, &g->result, err), err,
-               "asking the model");
+        run_events_begin(g->parts->events, (uint32_t)g->input->ids.count);
+        const qn_status status = run_constraint_generate(&g->constraint, g->e.s, &g->chooser, &g->input->ids, &options, &g->result, err);
+        run_events_end(g->parts->events, &g->result);
+        QN_TRY(status, err, "asking the model");
     }
     sentinel_run_end(&g->sentinel, &g->result);
     sentinel_run_tell(&g->sentinel);
@@ -238,14 +220,17 @@ qn_status govern_add_record(void *ctx, request *r, wal *log, error_context *err)
 }
 
 void govern_engine_close(govern_engine *g) {
-    scrub_report report = {0};
-    if (g->e.s != NULL) {
-        session_scrub(g->e.s, &report);
-    }
-    sentinel_run_scrub(&g->sentinel, &report);
+    run_events *events = g->parts != NULL ? g->parts->events : NULL;
+    scrub_report *report = events != NULL ? &events->early : NULL;
+    sentinel_run_scrub(&g->sentinel, report);
     sentinel_run_close(&g->sentinel);
     govern_record_end(&g->record);
     run_constraint_close(&g->constraint);
+    if (g->chooser.candidates != NULL) {
+        scrub_memory(report, SCRUB_LOGITS, g->chooser.candidates, (size_t)g->chooser.n_vocab * sizeof *g->chooser.candidates);
+    }
     sampler_destroy(&g->chooser);
-    engine_close(&g->e);
+    if (events != NULL && events->model != NULL) {
+        run_events_evict(events, &g->e, g->input);
+    }
 }

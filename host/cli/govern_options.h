@@ -7,6 +7,8 @@
 #define HOST_GOVERN_OPTIONS_H
 #include "cli/constrain_options.h"
 #include "cli/engine_options.h"
+#include "cli/events_options.h"
+#include "cli/graph_options.h"
 #include "cli/prompt_input.h"
 #include "cli/sentinel_options.h"
 #include "decode/token_hooks.h"
@@ -27,7 +29,7 @@ qn_status govern_check_options(const govern_options *g, error_context *err);
 /* What else a run was asked for. All borrowed. */
 typedef struct govern_parts {
     const govern_options *options;
-    const prompt_options *prompt;
+    prompt_options *prompt;     /* its words are overwritten in the end */
     const engine_options *engine;
     const sampling_options *sampling;
     const constrain_options *constrain;
@@ -36,9 +38,9 @@ typedef struct govern_parts {
     bool has_budget;
     bool has_deadline;
     double deadline;      /* seconds; the policy's limit holds as well */
-    const option_list *graphs; /* --graph: volumes, each of which a scope of the policy names */
-    bool has_n_facts;
-    uint32_t n_facts;
+    const graph_options *graph; /* --graph: volumes, each of which a scope of the policy names */
+    const events_options *events_options;
+    run_events *events;         /* zeroed; the engine options' on_stage has it */
     const draft_source *drafts; /* null: none */
 } govern_parts;
 

@@ -29,6 +29,7 @@ qn_status govern_record_begin(govern_record *g, const request *r, const command_
         return QN_OK;
     }
     g->is_source = e->m->format == MODEL_GGUF;
+    g->has_adapter = adapter_set_digest(&e->adapters, g->adapter);
     g->settings = *settings;
     g->room = settings->max_tokens < settings->n_ctx ? settings->max_tokens : settings->n_ctx;
     g->ids = malloc(((size_t)g->room + 1) * sizeof *g->ids);
@@ -52,7 +53,7 @@ void govern_record_take(govern_record *g, uint32_t id) {
 }
 
 void govern_record_end(govern_record *g) {
-    free(g->ids);
+    scrub_free(g->ids, g->ids != NULL ? ((size_t)g->room + 1) * sizeof *g->ids : 0);
     memset(g, 0, sizeof *g);
 }
 
@@ -93,7 +94,7 @@ qn_status govern_record_add(govern_record *g, const request *r, wal *log, error_
     }
     const generation_facts facts = {
         .model = g->model, .is_source = g->is_source, .runtime = &g->runtime, .sampler = {sampler, size}, .seed = g->settings.sampler.seed,
-        .prompt_mac = g->has_mac ? g->prompt_mac : NULL, .context_mac = g->has_context_mac ? g->context_mac : NULL, .tokens = g->ids, .n_tokens = g->n_ids,
+        .adapter = g->has_adapter ? g->adapter : NULL, .prompt_mac = g->has_mac ? g->prompt_mac : NULL, .context_mac = g->has_context_mac ? g->context_mac : NULL, .tokens = g->ids, .n_tokens = g->n_ids,
         .output = {r->answer.text.text, r->answer.text.size}, .stop_reason = r->answer.stop_reason, .is_partial = r->answer.is_partial,
         .agent = r->agent, .principal = r->principal, .has_intent = r->intent != NULL,
         .intent = r->intent != NULL ? q42_hash(r->intent, strlen(r->intent)) : 0, .started_ms = r->now_ms, .ended_ms = request_now(r),
@@ -113,14 +114,15 @@ qn_status govern_record_add(govern_record *g, const request *r, wal *log, error_
 
 static qn_status open_readings(const request *r, prove_reading readings[2], error_context *err) {
     char path[PROVE_PATH_SIZE], certificates[POLICY_PATH_SIZE];
+    fmt_str text;
     qn_status status = prove_path_of(r->model_path, path) ? prove_read_file(path, &readings[0], err) : QN_NOT_FOUND;
     if (status == QN_NOT_FOUND) { /* certificates may all be in the other volume */
         error_clear(err);
         status = QN_OK;
     }
     if (status >= 0 && r->rules->is.provenance.certificates != NULL) {
-        QN_TRY(policy_resolve(r->rules, r->rules->is.provenance.certificates, certificates, err), err, "reading certificates");
-        status = prove_read_file(certificates, &readings[1], err);
+        QN_TRY(policy_get_file(r->rules, r->rules->is.provenance.certificates, certificates, &text, err), err, "reading certificates");
+        status = prove_read_span((fmt_span){(const uint8_t *)text.data, text.size}, certificates, &readings[1], err);
     }
     return status;
 }

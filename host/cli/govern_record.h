@@ -12,8 +12,8 @@ typedef struct govern_record {
     bool is_on;
     prove_runtime runtime;
     run_settings settings;
-    bool is_source, has_mac, has_context_mac;
-    uint8_t model[SHA256_BYTES], prompt_mac[MAC_BYTES], context_mac[MAC_BYTES];
+    bool is_source, has_adapter, has_mac, has_context_mac;
+    uint8_t model[SHA256_BYTES], adapter[SHA256_BYTES], prompt_mac[MAC_BYTES], context_mac[MAC_BYTES];
     uint32_t *ids; /* [room] */
     uint32_t n_ids, room;
     char name[PROVE_URN_SIZE]; /* "" until it is in the log */

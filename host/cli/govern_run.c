@@ -16,6 +16,7 @@ typedef struct governed {
     request r;
     request_scope scopes[2 * OPTION_LIST_MAX];
     char *names[2 * OPTION_LIST_MAX]; /* owned; the IRIs in front of = */
+    tensor10d near;
     thermal_monitor heat;
     thermal_sensors *sensors;
     prompt_input input;
@@ -111,21 +112,37 @@ static qn_status take_sensors(governed *g, error_context *err) {
     return QN_OK;
 }
 
+static qn_status take_point(governed *g, const char *near, error_context *err) {
+    if (near != NULL) {
+        QN_TRY(tensor10d_read(near, strlen(near), &g->near, err), err, "reading --near");
+        g->r.near = &g->near;
+    }
+    return QN_OK;
+}
+
+/* The farther of the two: facts that were cited, and with --show-prompt all of them, go to standard error. */
+static destination find_destination(void) {
+    const destination out = destination_of_descriptor(STDOUT_FILENO), told = destination_of_descriptor(STDERR_FILENO);
+    return out > told ? out : told;
+}
+
 static qn_status fill(command_context *c, const govern_parts *parts, governed *g, error_context *err) {
     request_init(&g->r);
     QN_TRY(policy_read(parts->options->policy, &g->rules, err), err, "reading the policy");
     take_words(g, parts);
-    QN_TRY(take_graphs(g, parts->graphs, err), err, "reading --graph");
+    QN_TRY(take_graphs(g, &parts->graph->volumes, err), err, "reading --graph");
     QN_TRY(take_scopes(g, &parts->options->scopes, err), err, "reading --scope");
-    g->r.n_facts_wanted = parts->prompt->tokens != NULL ? 0 : parts->has_n_facts ? parts->n_facts : g->rules.is.request.facts;
+    g->r.n_facts_wanted = parts->prompt->tokens != NULL ? 0 : parts->graph->has_n_facts ? parts->graph->n_facts : g->rules.is.request.facts;
+    QN_TRY(take_point(g, parts->graph->near, err), err, "reading --near");
     QN_TRY(take_sensors(g, err), err, "looking for sensors");
     if (!parts->options->explain) {
+        QN_TRY(run_events_open(parts->events_options, c->args.n_items > 0 ? c->args.items[0] : "", parts->events, err), err, "--events");
         QN_TRY(prompt_load(parts->prompt, &g->input, err), err, "reading the prompt");
         g->r.prompt = (fmt_str){g->input.text != NULL ? g->input.text : parts->prompt->text, g->input.text_bytes};
     }
     g->engine = (govern_engine){.c = c, .parts = parts, .sentinel = {.shared = {.fd = -1}}, .model_path = c->args.n_items > 0 ? c->args.items[0] : NULL, .input = &g->input};
     g->r.is_dry = parts->options->explain;
-    g->r.world.where = destination_of_descriptor(STDOUT_FILENO); /* before a backend is loaded: it is another descriptor then */
+    g->r.world.where = find_destination(); /* before a backend is loaded: standard output is another descriptor then */
     g->r.world.cancel = &c->services.cancel;
     g->r.world.infer = govern_infer;
     g->r.world.record = g->rules.is.provenance.record ? govern_add_record : NULL;
@@ -150,16 +167,19 @@ static int print(command_context *c, const governed *g) {
     return r->is_dry ? EXIT_DONE : governed_exit_status(r->outcome);
 }
 
-static void release(governed *g) {
+/* Whatever came of the run: what was asked and answered is overwritten. */
+static void release(governed *g, const govern_parts *parts) {
+    prompt_forget(parts->prompt, &parts->events->early);
     govern_engine_close(&g->engine);
     request_deinit(&g->r);
     thermal_sensors_close(g->sensors);
     prompt_free(&g->input);
+    run_events_close(parts->events);
     for (size_t i = 0; i < sizeof g->names / sizeof g->names[0]; i++) {
         free(g->names[i]);
     }
     policy_free(&g->rules);
-    free(g);
+    scrub_free(g, sizeof *g);
 }
 
 int govern_run(command_context *c, const govern_parts *parts) {
@@ -175,6 +195,6 @@ int govern_run(command_context *c, const govern_parts *parts) {
         gates_run(&g->r);
         status = print(c, g);
     }
-    release(g);
+    release(g, parts);
     return status;
 }

@@ -71,7 +71,7 @@ static json_t *describe_citations(const request *r) {
     for (uint32_t i = 0; i < r->n_citations; i++) {
         const fmt_str text = request_fact_text(r, r->citations[i]);
         json_array_append_new(list, json_pack("{s:o, s:o}", "fact", graph_json_id(r->citations[i]), "text",
-                                              text.size > 0 ? command_json_text(text.data, text.size) : json_null()));
+                                              text.size > 0 && governed_may_show(r) ? command_json_text(text.data, text.size) : json_null()));
     }
     return list;
 }

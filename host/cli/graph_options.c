@@ -168,7 +168,7 @@ static qn_status refuse_overflow(const prompt_options *p, const model *m, uint32
 }
 
 /* Token by token, so that what is read is shown and not what was meant; control tokens by their spelling. */
-static qn_status show_prompt(const model *m, const prompt_input *input, error_context *err) {
+qn_status prompt_show(const model *m, const prompt_input *input, error_context *err) {
     detokenizer shown;
     const size_t room = detokenizer_room(m->tok);
     char *text = malloc(room);
@@ -191,7 +191,7 @@ qn_status prompt_facts_encode(const graph_options *g, const prompt_options *p, c
     if (facts->lines.n > 0 && input->ids.count >= n_ctx) {
         return refuse_overflow(p, m, n_ctx, facts, input, err);
     }
-    return g->shows_prompt ? show_prompt(m, input, err) : QN_OK;
+    return g->shows_prompt ? prompt_show(m, input, err) : QN_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------- after the answer */

@@ -45,6 +45,9 @@ void prompt_facts_free(prompt_facts *facts);
 qn_status prompt_facts_encode(const graph_options *g, const prompt_options *p, const model *m, uint32_t n_ctx,
                               const prompt_facts *facts, prompt_input *input, error_context *err);
 
+/* What the model reads, on standard error. */
+qn_status prompt_show(const model *m, const prompt_input *input, error_context *err);
+
 /* Which facts the answer cites, on standard error. Nothing without --graph. */
 void prompt_facts_report(const prompt_facts *facts, const char *answer, size_t size);
 

@@ -18,7 +18,9 @@ void sentinel_options_init(sentinel_options *o, option rows[SENTINEL_OPTION_ROWS
 qn_status sentinel_run_open(const sentinel_options *o, sentinel_run *run, error_context *err) {
     *run = (sentinel_run){.shared = {.fd = -1}};
     if (o->rules != NULL) {
-        QN_TRY(sentinel_settings_read(o->rules, &run->settings, err), err, "--sentinel");
+        QN_TRY(o->rules_text.data != NULL ? sentinel_settings_parse(o->rules_text, o->rules, &run->settings, err)
+                                          : sentinel_settings_read(o->rules, &run->settings, err),
+               err, "--sentinel");
     }
     if (o->observe != NULL) {
         QN_TRY(shared_streams_publish(o->observe, &run->shared, &run->streams, err), err, "--observe");

@@ -14,6 +14,7 @@
 
 typedef struct sentinel_options {
     const char *rules, *observe; /* null: not asked for */
+    fmt_str rules_text; /* what is read in place of that file; data null: the file */
 } sentinel_options;
 
 #define SENTINEL_OPTION_ROWS 2

@@ -102,6 +102,10 @@ qn_status sieve_create(const sieve_spec *spec, const constraint_target *target, 
     return QN_OK;
 }
 
+const graph_volume *sieve_get_volume(const sieve *s) {
+    return s->volume;
+}
+
 void sieve_destroy(sieve *s) {
     if (s == NULL) {
         return;

@@ -32,6 +32,7 @@
 #include "base/error.h"
 #include "constrain/constraint.h"
 #include "constrain/sieve_spec.h"
+#include "graph/volume.h"
 #include "decode/session.h"
 
 typedef struct sieve sieve;
@@ -49,6 +50,8 @@ typedef struct sieve_result {
 /* Reads the spec's volume, fills the slots and builds their trees; the spec is not needed afterwards. Errors as in sieve_candidates.h and
  * term_trie.h; QN_BAD_INPUT when one object's tokens begin another's and no stop token could end the shorter. [may block] */
 qn_status sieve_create(const sieve_spec *spec, const constraint_target *target, sieve **out, error_context *err);
+/* The volume that its terms are of; null without one. */
+const graph_volume *sieve_get_volume(const sieve *s);
 void sieve_destroy(sieve *s); /* null is legal */
 
 token_constraint sieve_hook(sieve *s);

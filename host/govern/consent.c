@@ -47,9 +47,9 @@ static qn_status judge_scope(const prove_consent *c, const char *scope, error_co
     return FAIL(err, QN_DENIED, "the consent of %s is not for this scope", c->granted_by);
 }
 
-qn_status consent_judge_file(const request *r, const char *path, const char *scope, const trusted_keys *keys, error_context *err) {
+qn_status consent_judge_text(const request *r, fmt_str text, const char *path, const char *scope, const trusted_keys *keys, error_context *err) {
     prove_consent c;
-    QN_TRY(prove_consent_read(path, &c, err), err, "reading a consent");
+    QN_TRY(prove_consent_parse(text, path, &c, err), err, "reading a consent");
     qn_status status = judge_scope(&c, scope, err);
     status = status < 0 ? status : judge(r, &c, keys, err);
     prove_consent_free(&c);

@@ -10,8 +10,8 @@
 #include "govern/request.h"
 #include "prove/prove_read.h"
 
-/* `scope` has to be one of the consent's. */
-qn_status consent_judge_file(const request *r, const char *path, const char *scope, const trusted_keys *keys, error_context *err);
+/* The consent that the text is, which `path` names in messages. `scope` has to be one of its. */
+qn_status consent_judge_text(const request *r, fmt_str text, const char *path, const char *scope, const trusted_keys *keys, error_context *err);
 /* One of the consents in the volume has to hold. */
 qn_status consent_judge_model(const request *r, const prove_reading *reading, const trusted_keys *keys, error_context *err);
 

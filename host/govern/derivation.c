@@ -16,8 +16,9 @@ struct derivation {
 
 static qn_status load(derivation *d, error_context *err) {
     char path[POLICY_PATH_SIZE];
-    QN_TRY(policy_resolve(d->r->rules, d->r->rules->is.rules.rules, path, err), err, "reading rules");
-    QN_TRY(rule_program_read(path, &d->program, err), err, "reading rules");
+    fmt_str text;
+    QN_TRY(policy_get_file(d->r->rules, d->r->rules->is.rules.rules, path, &text, err), err, "reading rules");
+    QN_TRY(rule_program_parse(text, path, &d->program, err), err, "reading rules");
     QN_TRY(scope_source_open(d->r, &d->source, err), err, "opening the scopes");
     QN_TRY(fact_table_init(&d->table, FACT_TABLE_DEFAULT, err), err, "taking facts");
     const fact_source scope = scope_source_facts(&d->source);

@@ -3,7 +3,7 @@
 #include "ground/retrieve.h"
 
 static qn_status look_for_facts(request *r, error_context *err) {
-    const retrieve_options options = {.prompt = r->prompt.data, .prompt_bytes = r->prompt.size, .n_facts = r->n_facts_wanted};
+    const retrieve_options options = {.prompt = r->prompt.data, .prompt_bytes = r->prompt.size, .n_facts = r->n_facts_wanted, .near = r->near};
     return ground_facts(r->volumes, r->n_volumes, &options, &r->facts, NULL, err);
 }
 

@@ -14,14 +14,15 @@
 /* True when every scope with a consent has one that holds. */
 static bool judge_scopes(const request *r, const trusted_keys *keys, gate_result *out) {
     char path[POLICY_PATH_SIZE];
+    fmt_str text;
     for (uint32_t i = 0; i < r->n_scopes; i++) {
         const policy_scope *scope = r->scopes[i].is;
         error_context err = {0};
         if (scope == NULL || scope->consent == NULL) {
             continue;
         }
-        qn_status status = policy_resolve(r->rules, scope->consent, path, &err);
-        status = status < 0 ? status : consent_judge_file(r, path, r->scopes[i].name, keys, &err);
+        qn_status status = policy_get_file(r->rules, scope->consent, path, &text, &err);
+        status = status < 0 ? status : consent_judge_text(r, text, path, r->scopes[i].name, keys, &err);
         if (status < 0) {
             gate_say(out, VERDICT_BLOCK, CODE_CONSENT, "scope %s: %s", r->scopes[i].name, error_text(&err));
             return false;
@@ -102,9 +103,10 @@ void gate_licence(request *r, gate_result *out) {
     error_context err = {0};
     trusted_keys keys = {0};
     char path[POLICY_PATH_SIZE];
+    fmt_str text;
     const char *trusted = r->rules->is.provenance.trusted_keys;
-    qn_status status = trusted != NULL ? policy_resolve(r->rules, trusted, path, &err) : QN_OK;
-    status = status < 0 || trusted == NULL ? status : trusted_keys_read(path, &keys, &err);
+    qn_status status = trusted != NULL ? policy_get_file(r->rules, trusted, path, &text, &err) : QN_OK;
+    status = status < 0 || trusted == NULL ? status : trusted_keys_parse((fmt_span){(const uint8_t *)text.data, text.size}, path, &keys, &err);
     if (status < 0) {
         gate_say_error(out, CODE_CONSENT, &err);
     } else if (judge_scopes(r, &keys, out) && asks_of_model(r)) {

@@ -21,6 +21,10 @@ typedef struct rules_work {
     uint64_t n_told;       /* warnings and infos of shapes */
 } rules_work;
 
+static bool is_same(fmt_str one, fmt_str other) {
+    return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
+}
+
 /* A claim whose term has no words here is none that shapes and rules could judge. */
 static qn_status take_candidates(rules_work *w, error_context *err) {
     QN_TRY(fact_table_init(&w->table, REQUEST_MAX_CLAIMS, err), err, "taking the statements");
@@ -40,12 +44,22 @@ static qn_status take_candidates(rules_work *w, error_context *err) {
     return QN_OK;
 }
 
+/* Which statement is about this node, counted from 1. Details say no word of an answer that is refused: they are printed and logged. */
+static uint32_t find_statement(const rules_work *w, fmt_str node) {
+    uint32_t i = 0;
+    while (i + 1 < w->n_candidates && !is_same(w->candidates[i].terms[FACT_SUBJECT], node) && !is_same(w->candidates[i].terms[FACT_OBJECT], node)) {
+        i++;
+    }
+    return i + 1;
+}
+
 static qn_status check_shapes(rules_work *w, error_context *err) {
     char path[POLICY_PATH_SIZE];
+    fmt_str text;
     shapes *all = NULL;
     shape_report report = {0};
-    QN_TRY(policy_resolve(w->r->rules, w->r->rules->is.rules.shapes, path, err), err, "checking shapes");
-    QN_TRY(shapes_read(path, &all, err), err, "reading shapes");
+    QN_TRY(policy_get_file(w->r->rules, w->r->rules->is.rules.shapes, path, &text, err), err, "checking shapes");
+    QN_TRY(shapes_parse(text, path, &all, err), err, "reading shapes");
     const fact_source parts[2] = {scope_source_facts(&w->source), fact_table_source(&w->table)};
     const fact_sources joined = {parts, 2};
     const fact_source facts = fact_sources_join(&joined);
@@ -55,8 +69,8 @@ static qn_status check_shapes(rules_work *w, error_context *err) {
     for (uint32_t i = 0; status >= 0 && i < report.n_results && !shape_report_conforms(&report); i++) {
         const shape_result *one = &report.results[i];
         if (one->severity == SHAPE_VIOLATION) {
-            gate_say(w->out, VERDICT_BLOCK, CODE_N3, "shape %.*s (%s) at %.*s: %.*s", (int)one->shape.size, one->shape.data, one->component,
-                     (int)one->focus.size, one->focus.data, (int)one->message.size, one->message.data);
+            gate_say(w->out, VERDICT_BLOCK, CODE_N3, "statement %u breaks shape %.*s (%s)", find_statement(w, one->focus), (int)one->shape.size,
+                     one->shape.data, one->component);
             break;
         }
     }
@@ -66,18 +80,29 @@ static qn_status check_shapes(rules_work *w, error_context *err) {
     return status;
 }
 
+/* The rule, and not what it was about. */
+static void tell_rule(const rules_work *w, const rule_verdict *verdict) {
+    if (verdict->outcome == RULES_FAIL) {
+        gate_say(w->out, VERDICT_BLOCK, CODE_N3, "%s: rule %.*s denies", rule_outcome_name(verdict->outcome), (int)verdict->rule_id.size,
+                 verdict->rule_id.data);
+    } else {
+        gate_say(w->out, VERDICT_BLOCK, CODE_N3, "%s: %s", rule_outcome_name(verdict->outcome), verdict->reason);
+    }
+}
+
 static qn_status check_rules(rules_work *w, error_context *err) {
     char path[POLICY_PATH_SIZE];
+    fmt_str text;
     rule_program *program = NULL;
     fact_table table = {0};
     rule_verdict verdict;
     const rule_limits limits = {.max_depth = w->r->rules->is.rules.depth};
     const fact_source scope = scope_source_facts(&w->source);
-    QN_TRY(policy_resolve(w->r->rules, w->r->rules->is.rules.rules, path, err), err, "checking rules");
-    QN_TRY(rule_program_read(path, &program, err), err, "reading rules");
+    QN_TRY(policy_get_file(w->r->rules, w->r->rules->is.rules.rules, path, &text, err), err, "checking rules");
+    QN_TRY(rule_program_parse(text, path, &program, err), err, "reading rules");
     const qn_status status = rules_check(program, &scope, w->candidates, w->n_candidates, &limits, &table, &verdict, err);
     if (status >= 0 && verdict.outcome != RULES_OK) {
-        gate_say(w->out, VERDICT_BLOCK, CODE_N3, "%s: %s", rule_outcome_name(verdict.outcome), verdict.reason);
+        tell_rule(w, &verdict);
     }
     fact_table_deinit(&table);
     rule_program_free(program);
@@ -114,11 +139,18 @@ static void check_claims(request *r, gate_result *out) {
     free(w);
 }
 
+/* Where reading the answer ended, without the words that stand there. */
+static void tell_place(gate_result *out, const char *why) {
+    const char *place = strstr(why, "line ");
+    const size_t size = place != NULL ? strcspn(place, ":") : 0;
+    gate_say(out, VERDICT_BLOCK, CODE_N3, "the answer is no Notation3%s%.*s", size > 0 ? ", from " : "", (int)size, place != NULL ? place : "");
+}
+
 /* Statements out of the text, when it was asked for some and no sieve made any. True when there are some to check. */
 static bool read_statements(request *r, gate_result *out, uint32_t *out_proposals) {
     error_context err = {0};
     if (r->mode == OUTPUT_N3 && r->n_claims == 0 && statements_read(r, out_proposals, &err) < 0) {
-        gate_say(out, VERDICT_BLOCK, CODE_N3, "%s", error_text(&err));
+        tell_place(out, error_text(&err));
         return false;
     }
     return r->n_claims > 0;

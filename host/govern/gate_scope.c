@@ -5,7 +5,6 @@
 
 #include "govern/gate.h"
 #include "govern/policy_internal.h"
-#include "graph/file_digest.h"
 #include "graph/publication.h"
 
 #define TIER_OF_SANCTUARY 4u
@@ -22,7 +21,7 @@ static qn_status look_at(request *r, request_scope *scope, error_context *err) {
     QN_TRY(publication_flags(scope->volume, &scope->flags, err), err, "scope %s", scope->name);
     scope->is_sanctuary = scope->is->sanctuary || (scope->flags & Q42_FLAG_SANCTUARY) != 0;
     scope->tier = scope->is_sanctuary ? TIER_OF_SANCTUARY : scope->is->tier;
-    return scope->is->has_digest ? file_digest(path, NULL, NULL, scope->digest, err) : QN_OK;
+    return scope->is->has_digest ? graph_volume_digest(scope->volume, scope->digest, err) : QN_OK;
 }
 
 static bool refuse_unknown(const request_scope *scope, gate_result *out) {

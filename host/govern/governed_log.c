@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/scrub.h"
 #include "common/utf8.h"
 #include "keys/private_file.h"
 #include "keys/signing_key.h"
@@ -83,7 +84,7 @@ qn_status governed_log_add_audit(request *r, governed_outcome outcome, gate_code
     qwal_audit audit = {.time_ms = r->now_ms, .policy_version = r->rules->is.policy.version, .n_entries = list->n};
     memcpy(audit.policy, r->rules->digest, sizeof audit.policy);
     const qn_status status = wal_add_audit(r->log, &audit, list->items, err);
-    free(list);
+    scrub_free(list, sizeof *list);
     return status;
 }
 

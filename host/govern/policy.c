@@ -10,7 +10,6 @@
 #include "common/sha.h"
 #include "govern/policy_internal.h"
 #include "govern/policy_table.h"
-#include "graph/file_digest.h"
 
 uint64_t policy_name_id(const char *name) {
     uint64_t id = 0;
@@ -47,6 +46,7 @@ void policy_free(policy *p) {
         policy_section_free(SECTION_PREDICATE, &p->predicates[i]);
         free(p->predicates[i].head.name);
     }
+    policy_free_files(p);
     free(p->scopes);
     free(p->profiles);
     free(p->predicates);
@@ -111,14 +111,15 @@ qn_status policy_resolve(const policy *p, const char *path, char room[POLICY_PAT
     return size >= 0 && (size_t)size < POLICY_PATH_SIZE ? QN_OK : FAIL(err, QN_LIMIT, "%s: the path %s is too long", p->path, path);
 }
 
-static qn_status write_file(const policy *p, const policy_row *row, const char *path, text_buffer *out, error_context *err) {
-    char room[POLICY_PATH_SIZE], hex[SHA256_HEX_SIZE], line[POLICY_PATH_SIZE];
-    uint8_t digest[Q42_DIGEST_BYTES];
-    QN_TRY(policy_resolve(p, path, room, err), err, "finding a file of the policy");
-    QN_TRY(file_digest(room, NULL, NULL, digest, err), err, "%s: reading [%s] %s", p->path, policy_section_name(row->section), row->key);
-    sha256_to_hex(digest, hex);
+static bool write_file(const policy *p, const policy_row *row, const char *path, text_buffer *out) {
+    char hex[SHA256_HEX_SIZE], line[POLICY_PATH_SIZE];
+    const policy_file *file = policy_find_file(p, path);
+    if (file == NULL) {
+        return false;
+    }
+    sha256_to_hex(file->digest, hex);
     snprintf(line, sizeof line, "%s=sha256:%s\n", row->key, hex);
-    return text_buffer_append(out, line, strlen(line)) ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", p->path);
+    return text_buffer_append(out, line, strlen(line));
 }
 
 static qn_status write_section(const policy *p, policy_section section, const char *name, const void *base, bool with_files,
@@ -131,11 +132,7 @@ static qn_status write_section(const policy *p, policy_section section, const ch
                    text_buffer_append(out, "]\n", 2);
     for (uint32_t i = 0; is_done && i < n; i++) {
         const char *const path = row[i].kind == KEY_FILE ? *(char *const *)(const void *)((const char *)base + row[i].at) : NULL;
-        if (path != NULL && with_files) {
-            QN_TRY(write_file(p, &row[i], path, out, err), err, "computing the digest of the policy");
-        } else {
-            is_done = policy_row_write(&row[i], base, out);
-        }
+        is_done = path != NULL && with_files ? write_file(p, &row[i], path, out) : policy_row_write(&row[i], base, out);
     }
     return is_done ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "%s: out of memory", p->path);
 }

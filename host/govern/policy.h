@@ -25,6 +25,7 @@
 #include "base/text_buffer.h"
 
 #define POLICY_MAX_BYTES (1u << 20)
+#define POLICY_FILE_MAX_BYTES (64u << 20) /* of one file that it names */
 #define POLICY_MAX_SECTIONS 4096u
 #define POLICY_PATH_SIZE 4096u
 #define POLICY_NONE UINT32_MAX /* a number that was not given and has no default */
@@ -105,6 +106,14 @@ typedef struct policy_values {
     } provenance;
 } policy_values;
 
+/* A file that the policy names, as it was when the policy was read. */
+typedef struct policy_file {
+    char *path; /* as the policy has it */
+    char *bytes; /* [size], and a zero behind them */
+    size_t size;
+    uint8_t digest[Q42_DIGEST_BYTES];
+} policy_file;
+
 typedef struct policy {
     char *path;                  /* as given; for messages */
     policy_values is;
@@ -112,11 +121,13 @@ typedef struct policy {
     policy_profile *profiles;
     policy_predicate *predicates;
     uint32_t n_scopes, n_profiles, n_predicates;
+    policy_file *files;          /* [n_files], each once */
+    uint32_t n_files;
     uint64_t given[16];          /* for each kind of section: bit n: its row n was given */
     uint8_t digest[Q42_DIGEST_BYTES];
 } policy;
 
-/* Reads, checks, and computes the digest with the content of the files that count. To be freed, whatever it answers. */
+/* Reads, checks, takes the files that count, and computes the digest with their content. To be freed, whatever it answers. */
 qn_status policy_read(const char *path, policy *out_policy, error_context *err);
 /* The same of a text in memory, which `path` names in messages; files that it names are not looked at. */
 qn_status policy_parse(fmt_span text, const char *path, policy *out_policy, error_context *err);
@@ -124,6 +135,10 @@ void policy_free(policy *p);
 
 /* A path of the policy, which is relative to the policy's folder, in `room`. QN_LIMIT when it is too long. */
 qn_status policy_resolve(const policy *p, const char *path, char room[POLICY_PATH_SIZE], error_context *err);
+
+/* The bytes of a file that the policy names, as its digest counts them, and its path for messages in `room`. The file itself is not read again:
+ * what was written into it since is another policy. */
+qn_status policy_get_file(const policy *p, const char *path, char room[POLICY_PATH_SIZE], fmt_str *out_bytes, error_context *err);
 
 /* The canonical text, for whoever wants to see what a digest is over. With files their digests stand for their paths; without, it is a policy
  * that reads as this one. */

@@ -13,6 +13,11 @@ uint64_t policy_name_term(const char *name); /* of <name> */
 /* What no key says alone: a version, a log, signers that can reach their threshold, bands that do not overlap. */
 qn_status policy_check(const policy *p, error_context *err);
 
+/* Files that rows of kind KEY_FILE name. QN_NOT_FOUND and others with the row. */
+qn_status policy_load_files(policy *p, error_context *err);
+void policy_free_files(policy *p);
+const policy_file *policy_find_file(const policy *p, const char *path); /* null: none */
+
 qn_status policy_compute_digest(policy *p, bool with_files, error_context *err);
 
 #endif

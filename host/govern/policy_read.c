@@ -269,5 +269,6 @@ qn_status policy_read(const char *path, policy *out_policy, error_context *err) 
     qn_status status = policy_parse(file.span, path, out_policy, err);
     status = status < 0 ? status : mapped_file_check(&file, err);
     mapped_file_close(&file);
+    status = status < 0 ? status : policy_load_files(out_policy, err);
     return status < 0 ? status : policy_compute_digest(out_policy, true, err);
 }

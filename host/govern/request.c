@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/scrub.h"
 
 const char *gate_verdict_name(gate_verdict verdict) {
     static const char *const names[] = {"pass", "note", "skipped", "review", "suspend", "block", "fail"};
@@ -33,7 +34,7 @@ void request_init(request *r) {
 void request_deinit(request *r) {
     for (uint32_t i = 0; i < r->n_claims; i++) {
         for (size_t k = 0; k < 4; k++) {
-            free(r->claims[i].texts[k]);
+            scrub_free(r->claims[i].texts[k], r->claims[i].texts[k] != NULL ? strlen(r->claims[i].texts[k]) + 1 : 0);
         }
     }
     for (uint32_t i = 0; i < r->n_volumes; i++) {

@@ -26,6 +26,7 @@
 #include "graph/volume.h"
 #include "ground/fact_text.h"
 #include "ground/grounding.h"
+#include "ground/tensor10d.h"
 #include "wal/wal.h"
 
 #define REQUEST_MAX_SCOPES 16u     /* and as many namespaces: one more is refused, not dropped */
@@ -133,6 +134,7 @@ typedef struct request {
     bool needs_network;
     const char *model_path;          /* null: none */
     fmt_str prompt;                  /* may be empty when it is token ids */
+    const tensor10d *near;           /* facts near this point first; null: none */
     uint32_t n_facts_wanted;         /* 0: none are put into the prompt */
     bool is_dry;                     /* tell what would be asked; nothing is computed or written */
     request_world world;

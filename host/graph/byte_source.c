@@ -16,7 +16,8 @@
 #define MAGIC_SIZE 4u
 
 struct byte_source {
-    int fd;
+    int fd;                     /* -1: a text is read */
+    fmt_str text;               /* what is left of it */
     bool is_regular;
     char *name;
     uint8_t *raw;               /* [RAW_SIZE] stored bytes; raw_at .. raw_end are not used yet */
@@ -29,11 +30,21 @@ struct byte_source {
     _Atomic uint64_t n_read;
 };
 
+static ssize_t take_text(byte_source *source, uint8_t *out, size_t room) {
+    const size_t size = source->text.size < room ? (size_t)source->text.size : room;
+    if (size > 0) {
+        memcpy(out, source->text.data, size);
+        source->text.data += size;
+        source->text.size -= size;
+    }
+    return (ssize_t)size;
+}
+
 /* Up to `room` bytes, 0 at the end only. */
 static qn_status read_some(byte_source *source, uint8_t *out, size_t room, size_t *out_size, error_context *err) {
     ssize_t size;
     do {
-        size = read(source->fd, out, room);
+        size = source->fd < 0 ? take_text(source, out, room) : read(source->fd, out, room);
     } while (size < 0 && errno == EINTR);
     if (size < 0) {
         return error_from_errno(err, errno, source->name, "reading");
@@ -116,20 +127,40 @@ static qn_status open_input(byte_source *source, const char *path, error_context
     return recognise(source, err);
 }
 
-qn_status byte_source_open(const char *path, byte_source **out_source, error_context *err) {
+static qn_status open_text(byte_source *source, const char *name, fmt_str text, error_context *err) {
+    source->name = strdup(name);
+    source->raw = malloc(RAW_SIZE);
+    if (source->name == NULL || source->raw == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "%s: no memory to read it", name);
+    }
+    source->text = text;
+    source->size = text.size;
+    return recognise(source, err);
+}
+
+/* Of a file, or of a text that is not null. */
+static qn_status open_either(const char *path, const fmt_str *text, byte_source **out_source, error_context *err) {
     byte_source *source = calloc(1, sizeof *source);
     if (source == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "%s: no memory to read it", path);
     }
     source->fd = -1;
     source->is_over = true;
-    const qn_status status = open_input(source, path, err);
+    const qn_status status = text != NULL ? open_text(source, path, *text, err) : open_input(source, path, err);
     if (status != QN_OK) {
         byte_source_close(source);
         return status;
     }
     *out_source = source;
     return QN_OK;
+}
+
+qn_status byte_source_open(const char *path, byte_source **out_source, error_context *err) {
+    return open_either(path, NULL, out_source, err);
+}
+
+qn_status byte_source_open_text(fmt_str text, const char *name, byte_source **out_source, error_context *err) {
+    return open_either(name, &text, out_source, err);
 }
 
 void byte_source_close(byte_source *source) {

@@ -14,12 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <quoin/span.h>
+
 #include "base/error.h"
 
 typedef struct byte_source byte_source;
 
 /* Opens `path`, "-" for standard input, and reads its first bytes. To be closed. */
 qn_status byte_source_open(const char *path, byte_source **out_source, error_context *err);
+/* The same of a text in memory, which is borrowed until close and `name` names. */
+qn_status byte_source_open_text(fmt_str text, const char *name, byte_source **out_source, error_context *err);
 void byte_source_close(byte_source *source); /* null is legal */
 
 /* Fills buffer[room]; less only at the end, where *out_size becomes 0 at last. */

@@ -237,7 +237,7 @@ static qn_status read_input(ingest_load *load, error_context *err) {
 qn_status ingest_open_input(const ingest_options *options, uint32_t input, rdf_reader **out_reader, error_context *err) {
     char prefix[PREFIX_SIZE];
     snprintf(prefix, sizeof prefix, "s%u_", input + 1);
-    const rdf_options how = {options->format, options->base, options->n_inputs > 1 ? prefix : NULL};
+    const rdf_options how = {.format = options->format, .base = options->base, .blank_prefix = options->n_inputs > 1 ? prefix : NULL};
     return rdf_reader_open(options->inputs[input], &how, out_reader, err);
 }
 

@@ -119,7 +119,9 @@ qn_status rdf_reader_open(const char *path, const rdf_options *options, rdf_read
     pthread_mutex_init(&reader->lock, NULL);
     qn_status status = copy_options(reader, options, err);
     status = status == QN_OK ? choose_format(reader, path, options->format, err) : status;
-    status = status == QN_OK ? byte_source_open(path, &reader->source, err) : status;
+    if (status == QN_OK) {
+        status = options->text != NULL ? byte_source_open_text(*options->text, path, &reader->source, err) : byte_source_open(path, &reader->source, err);
+    }
     if (status != QN_OK) {
         rdf_reader_close(reader);
         return status;

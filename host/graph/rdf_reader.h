@@ -57,6 +57,8 @@ typedef struct rdf_options {
     const char *base;         /* absolute IRI that relative ones of Turtle and TriG are resolved against; null: none, and a
                                  relative IRI is refused unless the text has a base of its own */
     const char *blank_prefix; /* put before each label, "s2_" say; null or "": labels as they are. Letters, digits, _ */
+    const fmt_str *text;      /* borrowed until the reader is closed: what is read in place of the file, which path then only names; null: the
+                                 file */
 } rdf_options;
 
 typedef struct rdf_reader rdf_reader;

@@ -245,6 +245,10 @@ q42_range graph_volume_member_objects(const graph_volume *volume, uint32_t index
     return (q42_range){0, UINT64_MAX};
 }
 
+bool graph_volume_is_same(const graph_volume *one, const graph_volume *other) {
+    return one->root.file.device == other->root.file.device && one->root.file.inode == other->root.file.inode;
+}
+
 qn_status graph_volume_check_files(const graph_volume *volume, error_context *err) {
     qn_status status = mapped_file_check(&volume->root.file, err);
     for (uint32_t i = 0; status == QN_OK && i < volume->n_segments + volume->n_shards; i++) {

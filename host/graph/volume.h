@@ -41,6 +41,13 @@ qn_status graph_volume_open(const char *path, fmt_mode mode, term_convention ter
                             error_context *err);
 void graph_volume_close(graph_volume *volume); /* null is legal */
 
+/* SHA-256 of the volume's file, or of a set's root, as it is mapped here. QN_BAD_FILE for a set with a member that is not the one whose digest
+ * the root has. */
+qn_status graph_volume_digest(graph_volume *volume, uint8_t out[Q42_DIGEST_BYTES], error_context *err);
+
+/* True when both read the very same file, whatever has its name now. */
+bool graph_volume_is_same(const graph_volume *one, const graph_volume *other);
+
 const char *graph_volume_path(const graph_volume *volume);
 term_convention graph_volume_terms(const graph_volume *volume);
 const char *term_convention_name(term_convention terms); /* "surface", "bare", "token" */

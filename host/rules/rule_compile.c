@@ -426,16 +426,24 @@ qn_status rule_program_compile(const n3_document *document, const char *name, ru
     return QN_OK;
 }
 
-qn_status rule_program_read(const char *path, rule_program **out_program, error_context *err) {
+qn_status rule_program_parse(fmt_str text, const char *path, rule_program **out_program, error_context *err) {
     const n3_options options = {.name = path};
-    mapped_file file = {.fd = -1};
     n3_document document = {0};
-    QN_TRY(mapped_file_open(path, &file, err), err, "reading rules");
-    qn_status status = file.span.size <= MOST_FILE_BYTES ? QN_OK : FAIL(err, QN_LIMIT, "%s: a rules file has at most 16 MiB", path);
-    status = status < 0 ? status : n3_read((fmt_str){(const char *)file.span.data, file.span.size}, &options, &document, err);
-    status = status < 0 ? status : mapped_file_check(&file, err);
+    qn_status status = text.size <= MOST_FILE_BYTES ? QN_OK : FAIL(err, QN_LIMIT, "%s: a rules file has at most 16 MiB", path);
+    status = status < 0 ? status : n3_read(text, &options, &document, err);
     status = status < 0 ? status : rule_program_compile(&document, path, out_program, err);
     n3_free(&document);
+    return status;
+}
+
+qn_status rule_program_read(const char *path, rule_program **out_program, error_context *err) {
+    mapped_file file = {.fd = -1};
+    QN_TRY(mapped_file_open(path, &file, err), err, "reading rules");
+    qn_status status = rule_program_parse((fmt_str){(const char *)file.span.data, file.span.size}, path, out_program, err);
+    if (status >= 0 && (status = mapped_file_check(&file, err)) < 0) {
+        rule_program_free(*out_program);
+        *out_program = NULL;
+    }
     mapped_file_close(&file);
     return status;
 }

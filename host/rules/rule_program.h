@@ -97,6 +97,8 @@ typedef struct rule_program {
 /* Compiles the rules of a document that `name` names in messages. */
 qn_status rule_program_compile(const n3_document *document, const char *name, rule_program **out_program, error_context *err);
 /* Reads and compiles a file. */
+/* The text of such a file, which `path` names in messages. */
+qn_status rule_program_parse(fmt_str text, const char *path, rule_program **out_program, error_context *err);
 qn_status rule_program_read(const char *path, rule_program **out_program, error_context *err);
 void rule_program_free(rule_program *program); /* null is legal */
 

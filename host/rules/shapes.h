@@ -27,6 +27,8 @@
 
 typedef struct shapes shapes;
 
+/* The text of such a file, which `path` names in messages. */
+qn_status shapes_parse(fmt_str text, const char *path, shapes **out_shapes, error_context *err);
 qn_status shapes_read(const char *path, shapes **out_shapes, error_context *err);
 void shapes_free(shapes *all); /* null is legal */
 

@@ -67,6 +67,7 @@ struct shapes {
 typedef struct shape_reader {
     shapes *all;
     const char *path;
+    const fmt_str *text; /* null: the file at path */
     error_context *err;
 } shape_reader;
 

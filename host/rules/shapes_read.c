@@ -19,7 +19,7 @@ static qn_status take_statement(void *ctx, const ntriples_statement *statement, 
 }
 
 static qn_status read_file(shape_reader *r) {
-    const rdf_options options = {.format = RDF_TURTLE};
+    const rdf_options options = {.format = RDF_TURTLE, .text = r->text};
     rdf_reader *reader;
     qn_status status = rdf_reader_open(r->path, &options, &reader, r->err);
     if (status < 0) {
@@ -276,12 +276,13 @@ static qn_status read_shapes(shape_reader *r) {
     return status;
 }
 
-qn_status shapes_read(const char *path, shapes **out_shapes, error_context *err) {
+/* Of a text, or with null of the file. */
+static qn_status make_shapes(const fmt_str *text, const char *path, shapes **out_shapes, error_context *err) {
     shapes *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "%s: no memory for its shapes", path);
     }
-    shape_reader r = {all, path, err};
+    shape_reader r = {.all = all, .path = path, .text = text, .err = err};
     const qn_status status = read_shapes(&r);
     if (status < 0) {
         shapes_free(all);
@@ -289,6 +290,14 @@ qn_status shapes_read(const char *path, shapes **out_shapes, error_context *err)
     }
     *out_shapes = all;
     return QN_OK;
+}
+
+qn_status shapes_parse(fmt_str text, const char *path, shapes **out_shapes, error_context *err) {
+    return make_shapes(&text, path, out_shapes, err);
+}
+
+qn_status shapes_read(const char *path, shapes **out_shapes, error_context *err) {
+    return make_shapes(NULL, path, out_shapes, err);
 }
 
 void shapes_free(shapes *all) {

@@ -262,9 +262,7 @@ static void set_defaults(sentinel_settings *s) {
     s->actions[SENTINEL_NON_FINITE] = SENTINEL_ABORT;
 }
 
-qn_status sentinel_settings_read(const char *path, sentinel_settings *out, error_context *err) {
-    set_defaults(out);
-    QN_TRY(config_read(path, &out->file, err), err, "reading the sentinel's rules");
+static qn_status read_entries(const char *path, sentinel_settings *out, error_context *err) {
     const reading r = {out, path, err};
     for (uint32_t i = 0; i < out->file.n_entries; i++) {
         QN_TRY(read_entry(&r, &out->file.entries[i]), err, "reading the sentinel's rules");
@@ -273,6 +271,18 @@ qn_status sentinel_settings_read(const char *path, sentinel_settings *out, error
         return FAIL(err, QN_BAD_INPUT, "%s: has no rule: a section for each, such as [deny] with ids = 13", path);
     }
     return check_rules(out, path, err);
+}
+
+qn_status sentinel_settings_parse(fmt_str text, const char *path, sentinel_settings *out, error_context *err) {
+    set_defaults(out);
+    QN_TRY(config_parse(text, path, &out->file, err), err, "reading the sentinel's rules");
+    return read_entries(path, out, err);
+}
+
+qn_status sentinel_settings_read(const char *path, sentinel_settings *out, error_context *err) {
+    set_defaults(out);
+    QN_TRY(config_read(path, &out->file, err), err, "reading the sentinel's rules");
+    return read_entries(path, out, err);
 }
 
 void sentinel_settings_free(sentinel_settings *s) {

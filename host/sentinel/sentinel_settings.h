@@ -55,6 +55,8 @@ typedef struct sentinel_settings {
 } sentinel_settings;
 
 /* To be freed, whatever it answers. */
+/* The text of such a file, which `path` names in messages. */
+qn_status sentinel_settings_parse(fmt_str text, const char *path, sentinel_settings *out, error_context *err);
 qn_status sentinel_settings_read(const char *path, sentinel_settings *out, error_context *err);
 void sentinel_settings_free(sentinel_settings *s);
 

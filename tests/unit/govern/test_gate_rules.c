@@ -95,10 +95,46 @@ static void statements_lie_in_the_graph_of_the_scope(void **state) {
     fixture_release(r);
 }
 
+/* What is written into a file after the policy was read is another policy's. */
+static void files_of_the_policy_are_those_that_its_digest_counted(void **state) {
+    (void)state;
+    request *r = make_request(&rows[5]);
+    fixture_write("s.ttl", "");
+    gates_run(r);
+    assert_int_equal(r->code, CODE_N3);
+    fixture_release(r);
+    r = make_request(&rows[9]);
+    fixture_write("r.n3", "");
+    gates_run(r);
+    assert_int_equal(r->code, CODE_N3);
+    fixture_release(r);
+}
+
+/* Words of an answer that is refused would be printed and logged with the reason. */
+static void reasons_say_no_word_of_a_refused_answer(void **state) {
+    static const rules_row refused[] = {
+        {"shape", PREFIX "<http://h.example/whispered> h:length 140 .", "[rules]\nshapes = s.ttl\n", OUTCOME_BLOCKED, CODE_N3},
+        {"rule", PREFIX "<http://h.example/whispered> h:boss <http://h.example/whispered> .", "[rules]\nrules = r.n3\n", OUTCOME_BLOCKED, CODE_N3},
+        {"syntax", "whispered", "", OUTCOME_BLOCKED, CODE_N3},
+        {"prefix", "whispered:one a whispered:two .", "", OUTCOME_BLOCKED, CODE_N3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        request *r = make_request(&refused[i]);
+        gates_run(r);
+        assert_int_equal(r->outcome, OUTCOME_BLOCKED);
+        assert_null(strstr(fixture_result(r, "rules")->detail, "whispered"));
+        assert_null(strstr(fixture_last_audit(), "whispered"));
+        fixture_release(r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(statements_are_judged_by_shapes_rules_and_facts, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_derived_statement_has_a_proof_and_cites_no_fact_of_its_own, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(files_of_the_policy_are_those_that_its_digest_counted, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(reasons_say_no_word_of_a_refused_answer, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(statements_lie_in_the_graph_of_the_scope, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

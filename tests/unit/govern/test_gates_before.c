@@ -147,6 +147,29 @@ static void a_scope_is_granted_only_when_it_is_known_unchanged_and_no_misplaced_
     run_rows(rows, sizeof rows / sizeof rows[0]);
 }
 
+/* Whoever swaps the file between opening and hashing changes nothing: the bytes in use are hashed. */
+static void a_volume_is_hashed_as_it_was_opened(void **state) {
+    char closed[CORPUS_PATH_SIZE + 32], open[CORPUS_PATH_SIZE + 32], hex[2 * Q42_DIGEST_BYTES + 1];
+    uint8_t digest[Q42_DIGEST_BYTES];
+    graph_volume *before, *after;
+    (void)state;
+    make_volumes();
+    snprintf(closed, sizeof closed, "%s/closed.q42", fixture_folder);
+    snprintf(open, sizeof open, "%s/open.q42", fixture_folder);
+    assert_int_equal(graph_volume_open(closed, FMT_MODE_DEFAULT, TERMS_AUTO, &before, NULL), QN_OK);
+    assert_int_equal(rename(open, closed), 0);
+    assert_int_equal(graph_volume_digest(before, digest, NULL), QN_OK);
+    for (size_t i = 0; i < sizeof digest; i++) {
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    }
+    assert_string_equal(hex, digest_hex);
+    assert_int_equal(graph_volume_open(closed, FMT_MODE_DEFAULT, TERMS_AUTO, &after, NULL), QN_OK);
+    assert_false(graph_volume_is_same(before, after));
+    assert_true(graph_volume_is_same(before, before));
+    graph_volume_close(before);
+    graph_volume_close(after);
+}
+
 /* ---------------------------------------------------------------- egress */
 
 typedef struct egress_row {
@@ -289,6 +312,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(conduct_is_recorded_in_two_statements_that_are_committed, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_scope_is_granted_only_when_it_is_known_unchanged_and_no_misplaced_sanctuary, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_volume_is_hashed_as_it_was_opened, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(the_highest_tier_in_the_prompt_decides_where_it_may_go, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(keywords_block_only_when_the_policy_wants_the_old_rule, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_request_asks_no_further_gate, fixture_setup, fixture_teardown),
