@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/log.h"
 #include "cli/graph_command.h"
 #include "cli/volume_options.h"
 #include "cli/wal_review.h"
 #include "cli/wal_text.h"
+#include "govern/review.h"
 #include "keys/private_file.h"
 #include "wal/wal_checkpoint.h"
 #include "wal/wal_import.h"
@@ -24,13 +26,13 @@ static struct {
 
 static const option *wal_options_table(void) {
     static const option table[] = {
-        {OPTION_STRING, "key", 'k', "FILE", "import, consent: the private key that signs", &settings.key, 0, 0, NULL, NULL},
+        {OPTION_STRING, "key", 'k', "FILE", "import, consent, review: the private key that signs", &settings.key, 0, 0, NULL, NULL},
         {OPTION_STRING, "passphrase-file", 0, "FILE", "the key's passphrase is the first line of this private file; - for standard input",
          &settings.passphrase_file, 0, 0, NULL, NULL},
         {OPTION_FLAG, "unsigned", 0, NULL, "import: commit without a signature, and record it as that", &settings.is_unsigned, 0, 0, NULL,
          NULL},
-        {OPTION_STRING, "trusted", 0, "FILE", "verify, consent: one `ed25519:HEX name` a line", &settings.trusted, 0, 0, NULL, NULL},
-        {OPTION_STRING, "revoked", 0, "FILE", "verify, consent: keys that count no more, as key revoke writes them", &settings.revoked,
+        {OPTION_STRING, "trusted", 0, "FILE", "verify, consent, review: one `ed25519:HEX name` a line", &settings.trusted, 0, 0, NULL, NULL},
+        {OPTION_STRING, "revoked", 0, "FILE", "verify, consent, review: keys that count no more, as key revoke writes them", &settings.revoked,
          0, 0, NULL, NULL},
         {OPTION_FLAG, "withdraw", 0, NULL, "consent: end the agreement instead", &settings.is_withdrawn, 0, 0, NULL, NULL},
         {OPTION_FLAG, "records", 0, NULL, "show: every record", &settings.shows_records, 0, 0, NULL, NULL},
@@ -343,6 +345,70 @@ static int run_consent(command_context *c, const char *directory) {
                               result.threshold);
 }
 
+/* ---------------------------------------------------------------- review */
+
+/* Who has this key; null when it does not count. */
+static const char *find_reviewer(const signing_key *key, const trusted_keys *keys) {
+    const uint8_t *id = signing_key_public(key)->id;
+    const trusted_key *found = trusted_keys_find(keys, id);
+    return found != NULL && revocations_find(&keys->revoked, id) == NULL ? found->name : NULL;
+}
+
+static qn_status settle(wal *log, const char *directory, uint64_t sequence, bool is_accepted, const signing_key *key, const trusted_keys *keys,
+                        review_result *result, error_context *err) {
+    wal_set set = {0};
+    const char *who = find_reviewer(key, keys);
+    if (who == NULL) {
+        return FAIL(err, QN_DENIED, "%s: is not the key of anybody in %s, or revoked", settings.key, settings.trusted);
+    }
+    qn_status status = wal_set_open(directory, FMT_MODE_DEFAULT, NULL, NULL, &set, err);
+    status = status < 0 ? status : review_settle(&set, log, sequence, is_accepted, key, who, result, err);
+    wal_set_close(&set);
+    return status;
+}
+
+static qn_status review(const char *directory, uint64_t sequence, bool is_accepted, review_result *result, bool *out_refused, error_context *err) {
+    wal *log = NULL;
+    signing_key *key = NULL;
+    trusted_keys keys = {0};
+    qn_status status = open_key(&key, err);
+    status = status < 0 ? status : read_keys(&keys, err);
+    status = status < 0 ? status : open_log(directory, false, &log, err); /* held from the look to the record: nobody settles it twice */
+    if (status >= 0) {
+        status = settle(log, directory, sequence, is_accepted, key, &keys, result, err);
+        *out_refused = status == QN_DENIED;
+    }
+    wal_close(log);
+    trusted_keys_free(&keys);
+    signing_key_close(key);
+    return status;
+}
+
+static int run_review(command_context *c, const char *directory) {
+    review_result result = {0};
+    uint64_t sequence = 0;
+    bool was_refused = false;
+    const char *verdict = c->args.n_items == 4 ? c->args.items[3] : "";
+    const bool is_accepted = strcmp(verdict, "accept") == 0;
+    if ((!is_accepted && strcmp(verdict, "dismiss") != 0) || !decimal_read_whole(c->args.items[2], UINT64_MAX, &sequence)) {
+        return graph_refuse_usage(c, "wal review needs DIRECTORY, the number of a record and accept or dismiss");
+    }
+    if (settings.key == NULL || settings.trusted == NULL) {
+        return graph_refuse_usage(c, "wal review needs --key FILE and --trusted FILE");
+    }
+    if (review(directory, sequence, is_accepted, &result, &was_refused, &c->err) < 0) {
+        const int status = command_fail(c);
+        return was_refused ? EXIT_BAD_INPUT : status;
+    }
+    const char *standing = !is_accepted ? "dismissed" : result.agreement != 0 ? "pending" : "committed";
+    json_t *object = json_pack("{s:s, s:I, s:s, s:i, s:I, s:o}", "directory", directory, "record", (json_int_t)sequence, "standing", standing,
+                               "statements", (int)result.n_statements, "sequence", (json_int_t)result.receipt.sequence, "agreement",
+                               result.agreement != 0 ? graph_json_id(result.agreement) : json_null());
+    return result.agreement != 0 ? graph_report(c, object, "record %" PRIu64 ": %s, agreement %016" PRIx64 " waits for its signers\n", sequence,
+                                                standing, result.agreement)
+                                 : graph_report(c, object, "record %" PRIu64 ": %s\n", sequence, standing);
+}
+
 /* ---------------------------------------------------------------- the command */
 
 static int run(command_context *c) {
@@ -351,7 +417,8 @@ static int run(command_context *c) {
         int (*run)(command_context *c, const char *directory);
         bool takes_more;
     } words[] = {{"show", run_show, false}, {"verify", run_verify, false}, {"checkpoint", run_checkpoint, false},
-                 {"import", run_import, true}, {"consent", run_consent, true}};
+                 {"import", run_import, true}, {"consent", run_consent, true},
+                 {"review", run_review, true}};
     const char *word = c->args.n_items > 0 ? c->args.items[0] : "";
     command_catch_signals(c);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -362,12 +429,13 @@ static int run(command_context *c) {
             return words[i].run(c, c->args.items[1]);
         }
     }
-    return graph_refuse_usage(c, "wal needs one of show|verify|checkpoint|import|consent");
+    return graph_refuse_usage(c, "wal needs one of show|verify|checkpoint|import|consent|review");
 }
 
 const command command_wal = {.name = "wal",
                              .summary = "Look after the log of governed commits",
-                             .synopsis = "show|verify|checkpoint DIRECTORY, import DIRECTORY FILE, or consent DIRECTORY AGREEMENT",
+                             .synopsis = "show|verify|checkpoint DIRECTORY, import DIRECTORY FILE, consent DIRECTORY AGREEMENT, or review DIRECTORY "
+                                         "RECORD accept|dismiss",
                              .example = "  quoin wal show /var/lib/quoin/wal\n"
                                         "  quoin wal consent /var/lib/quoin/wal 00000000000a11ce --key alice.key --trusted trusted.keys\n"
                                         "  quoin wal checkpoint /var/lib/quoin/wal --keep 4\n",

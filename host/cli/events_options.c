@@ -169,7 +169,8 @@ void run_events_evict(run_events *events, engine *e, prompt_input *input) {
     const residency_eviction how = {.scrub = scrub_run, .ctx = events};
     events->e = e;
     events->input = input;
-    if (residency_evict(events->model, &events->identity, &how, NULL, NULL) < 0) {
+    const bool is_active = residency_look(events->model).state == RESIDENCY_ACTIVE; /* not when it never came that far */
+    if (!is_active || residency_evict(events->model, &events->identity, &how, NULL, NULL) < 0) {
         scrub_report report;
         scrub_run(events, &report); /* whatever the account says: nothing is left */
     }

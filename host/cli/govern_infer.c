@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "common/sha.h"
 
 /* Text is kept until the gates behind the model have looked at it. */
 static bool keep_text(void *ctx, const generate_event *event) {
@@ -65,6 +66,20 @@ static qn_status choose_constraint(govern_engine *g, const request *r, error_con
     return r->mode != OUTPUT_GRAPH || g->constrain.sieve != NULL
                ? QN_OK
                : FAIL(err, QN_BAD_INPUT, "one statement is asked for, and no sieve makes it: --sieve FILE, or [sieve] file in the policy");
+}
+
+/* Where something has to be known of the model, it has to be known of what changes it. */
+static qn_status judge_adapters(const govern_engine *g, const request *r, error_context *err) {
+    char hex[SHA256_HEX_SIZE];
+    const policy_words *known = &r->rules->is.provenance.adapters;
+    const bool is_asked = known->n_items > 0 || r->rules->is.provenance.level > 0 || r->rules->is.provenance.require_signature;
+    for (uint32_t i = 0; is_asked && i < g->e.adapters.n_uses; i++) {
+        sha256_to_hex(g->e.adapters.uses[i].from.digest, hex);
+        if (!policy_words_have(known, hex)) {
+            return FAIL(err, QN_DENIED, "%s: its SHA-256 %s is none of [provenance] adapters", g->e.adapters.uses[i].from.path, hex);
+        }
+    }
+    return QN_OK;
 }
 
 /* A sieve prints terms of its volume, so that has to be a granted one: the file that it reads itself, not what has its name by now. */
@@ -133,6 +148,7 @@ static qn_status prepare(govern_engine *g, request *r, generate_options *options
     QN_TRY(open_parts(g, err), err, "opening the model");
     *out_code = CODE_MODEL_PROVENANCE;
     QN_TRY(govern_check_kernels(r, g->c, &g->e, err), err, "preparing");
+    QN_TRY(judge_adapters(g, r, err), err, "preparing");
     *out_code = CODE_SETUP;
     QN_TRY(prepare_prompt(g, r, options, err), err, "preparing");
     *out_code = CODE_SIEVE;

@@ -7,7 +7,7 @@
 
 #include "cli/graph_command.h"
 #include "cli/wal_text.h"
-#include "govern/gate.h"
+#include "govern/review.h"
 
 #define LINE_SIZE 8192
 
@@ -15,16 +15,9 @@ static bool is_named(const qwal_audit_entry *entry, const char *gate) {
     return entry->gate.size == strlen(gate) && memcmp(entry->gate.data, gate, entry->gate.size) == 0;
 }
 
-/* A statement of such a run is an entry of its own. */
-static bool wants_review(const qwal_audit *audit) {
-    qwal_audit_entry entry;
-    uint64_t at = 0;
-    while (qwal_next_entry(audit, &at, &entry)) {
-        if (is_named(&entry, "claim") && entry.verdict == VERDICT_REVIEW) {
-            return true;
-        }
-    }
-    return false;
+/* The bytes behind a statement, and who would have to sign: for whoever settles it. */
+static bool is_inside(const qwal_audit_entry *entry) {
+    return is_named(entry, "quin") || is_named(entry, "signers");
 }
 
 static json_t *describe_reason(const qwal_audit_entry *entry) {
@@ -43,7 +36,7 @@ static json_t *describe_run(const qwal_record *record, const qwal_audit *audit) 
         } else if (is_named(&entry, "request")) {
             json_decref(token);
             token = graph_json_id(entry.code);
-        } else if (entry.verdict == VERDICT_REVIEW) {
+        } else if (entry.verdict == VERDICT_REVIEW && !is_inside(&entry)) {
             json_array_append_new(reasons, describe_reason(&entry));
         }
     }
@@ -70,7 +63,7 @@ static qn_status print_run(const qwal_record *record, const qwal_audit *audit) {
     bool is_taken = print_line(line, size, sizeof line);
     while (is_taken && qwal_next_entry(audit, &at, &entry)) {
         const bool is_statement = is_named(&entry, "claim");
-        if (!is_statement && entry.verdict != VERDICT_REVIEW) {
+        if (is_inside(&entry) || (!is_statement && entry.verdict != VERDICT_REVIEW)) {
             continue;
         }
         size = is_statement ? snprintf(line, sizeof line, "          %.*s\n", (int)entry.detail.size, entry.detail.data)
@@ -87,7 +80,8 @@ qn_status wal_review(const wal_set *set, json_t *list, error_context *err) {
     qwal_audit audit;
     qn_status status = QN_OK;
     while (status >= 0 && wal_set_next(set, &walk, &record)) {
-        if (record.type != QWAL_AUDIT || !qwal_read_audit(record.payload, &audit) || !wants_review(&audit)) {
+        if (record.type != QWAL_AUDIT || !qwal_read_audit(record.payload, &audit) || !review_waits(&audit) ||
+            review_is_settled(set, record.sequence, NULL)) {
             continue;
         }
         if (list == NULL) {

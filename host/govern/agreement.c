@@ -19,7 +19,7 @@ static qn_status add_signer(wal_proposal *p, uint64_t signer, error_context *err
 }
 
 static qn_status join(const request *r, const policy_agreement *a, wal_proposal *p, error_context *err) {
-    const uint64_t expires = r->now_ms + a->expires;
+    const uint64_t expires = request_now(r) + a->expires; /* a run that took long has not used up the time of its signers */
     if (!a->suspend) {
         return QN_OK;
     }

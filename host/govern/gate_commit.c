@@ -14,20 +14,12 @@ static fmt_str str(const char *text) {
 
 /* ---------------------------------------------------------------- the unit */
 
-/* The text whose hash is the word: that of the term, or of a bare volume what stands inside < > or " ". A number has none. */
-static fmt_str find_hashed(const char *text, uint64_t word) {
-    const fmt_str whole = str(text), inner = whole.size > 2 ? (fmt_str){text + 1, whole.size - 2} : whole;
-    const bool is_whole = q42_hash(whole.data, whole.size) == word, is_inner = q42_hash(inner.data, inner.size) == word;
-    return is_whole ? whole : is_inner ? inner : (fmt_str){NULL, 0};
-}
-
 static qn_status add_claim(request *r, const request_claim *claim, error_context *err) {
     const char *principal = r->principal != NULL ? r->principal : IDENTITY_NOBODY;
     const uint64_t words[4] = {claim->quin.subject, claim->quin.predicate, claim->quin.object, claim->quin.context};
     for (size_t i = 0; i < 4; i++) {
-        const fmt_str hashed = claim->texts[i] != NULL ? find_hashed(claim->texts[i], words[i]) : (fmt_str){NULL, 0};
-        if (hashed.size > 0) {
-            QN_TRY(wal_add_term(r->log, hashed, err), err, "adding a statement");
+        if (claim->texts[i] != NULL) {
+            QN_TRY(governed_log_add_term(r->log, str(claim->texts[i]), words[i], err), err, "adding a statement");
         }
     }
     QN_TRY(wal_add_quin(r->log, &claim->quin, err), err, "adding a statement");

@@ -8,13 +8,12 @@
 
 #include "base/scrub.h"
 #include "common/utf8.h"
+#include "govern/review.h"
 #include "keys/private_file.h"
 #include "keys/signing_key.h"
 #include "wal/wal_retain.h"
 
-#define OPEN_TRIES 100
-#define OPEN_PAUSE_NS 50000000
-#define CLAIM_SIZE 4096u
+#define OPEN_PAUSE_MS 50u
 #define MS_OF_DAY UINT64_C(86400000)
 
 /* ---------------------------------------------------------------- opening */
@@ -27,12 +26,10 @@ qn_status governed_log_open(request *r, error_context *err) {
     QN_TRY(policy_resolve(r->rules, r->rules->is.commit.log, room, err), err, "opening the log");
     const wal_options options = {.directory = room, .may_create = true, .rotate_bytes = r->rules->is.commit.rotate, .now = r->world.now_ms,
                                  .now_ctx = r->world.clock_ctx};
-    const struct timespec pause = {0, OPEN_PAUSE_NS};
-    qn_status status = QN_BUSY;
-    for (int i = 0; status == QN_BUSY && i < OPEN_TRIES; i++) {
-        if (i > 0) {
-            nanosleep(&pause, NULL);
-        }
+    const struct timespec pause = {0, OPEN_PAUSE_MS * 1000000};
+    qn_status status = wal_open(&options, &r->log, NULL, err);
+    for (uint64_t waited = 0; status == QN_BUSY && waited < r->rules->is.commit.wait; waited += OPEN_PAUSE_MS) {
+        nanosleep(&pause, NULL);
         error_clear(err);
         status = wal_open(&options, &r->log, NULL, err);
     }
@@ -42,10 +39,10 @@ qn_status governed_log_open(request *r, error_context *err) {
 /* ---------------------------------------------------------------- the list */
 
 typedef struct entry_list {
-    qwal_audit_entry items[REQUEST_MAX_RESULTS + REQUEST_MAX_CLAIMS + 3];
+    qwal_audit_entry items[REQUEST_MAX_RESULTS + REVIEW_MAX_ENTRIES + 3];
     uint32_t n;
     char request[GATE_DETAIL_SIZE];
-    char claims[REQUEST_MAX_CLAIMS][CLAIM_SIZE];
+    review_texts review;
 } entry_list;
 
 static void add_entry(entry_list *list, const char *gate, uint16_t verdict, uint64_t code, const char *detail) {
@@ -68,10 +65,7 @@ static void fill_list(entry_list *list, const request *r, governed_outcome outco
             add_entry(list, one->gate, one->verdict, one->code, one->detail);
         }
     }
-    for (uint32_t i = 0; outcome == OUTCOME_REVIEW && i < r->n_claims; i++) {
-        add_entry(list, "claim", VERDICT_REVIEW, request_fact_id(&r->claims[i].quin),
-                  request_claim_text(&r->claims[i], list->claims[i], CLAIM_SIZE));
-    }
+    list->n += outcome == OUTCOME_REVIEW ? review_entries(r, &list->review, &list->items[list->n]) : 0;
     add_entry(list, "outcome", VERDICT_PASS, code, governed_outcome_name(outcome));
 }
 
@@ -86,6 +80,14 @@ qn_status governed_log_add_audit(request *r, governed_outcome outcome, gate_code
     const qn_status status = wal_add_audit(r->log, &audit, list->items, err);
     scrub_free(list, sizeof *list);
     return status;
+}
+
+/* ---------------------------------------------------------------- terms */
+
+qn_status governed_log_add_term(wal *log, fmt_str text, uint64_t word, error_context *err) {
+    const fmt_str inner = text.size > 2 ? (fmt_str){text.data + 1, text.size - 2} : text;
+    const bool is_whole = q42_hash(text.data, text.size) == word, is_inner = q42_hash(inner.data, inner.size) == word;
+    return is_whole || is_inner ? wal_add_term(log, is_whole ? text : inner, err) : QN_OK;
 }
 
 /* ---------------------------------------------------------------- committing */

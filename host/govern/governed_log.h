@@ -14,11 +14,14 @@
 #define HOST_GOVERNED_LOG_H
 #include "govern/gate.h"
 
-/* Opens r->log unless it is open; waits up to five seconds for another process. */
+/* Opens r->log unless it is open; waits as long as the policy says for another process. */
 qn_status governed_log_open(request *r, error_context *err);
 
 /* Adds the results so far to the open unit, and an outcome that this unit will make true. */
 qn_status governed_log_add_audit(request *r, governed_outcome outcome, gate_code code, error_context *err);
+
+/* A term whose hash is the word: the text, or of a bare volume what stands inside < > or " ". A number has none, and then nothing is added. */
+qn_status governed_log_add_term(wal *log, fmt_str text, uint64_t word, error_context *err);
 
 /* Adds the record of how the answer came to be, when there is one and somebody writes it. *out_is_added: the unit has statements now. */
 qn_status governed_log_add_record(request *r, bool *out_is_added, error_context *err);

@@ -96,13 +96,13 @@ typedef struct policy_values {
     struct { char *shapes, *rules, *predicates; uint32_t depth; } rules;
     struct { double margin; char *file; } sieve;
     struct { char *file; } sentinel;
-    struct { char *log, *key, *passphrase_file; bool is_unsigned; uint64_t rotate; uint32_t audit_files, audit_days; } commit;
+    struct { char *log, *key, *passphrase_file; bool is_unsigned; uint64_t rotate, wait; uint32_t audit_files, audit_days; } commit;
     struct {
         uint32_t level;
         bool require_signature, require_certified_kernels, require_consent;
         char *trusted_keys, *certificates, *mac_key;
         bool record;
-        policy_words uses;
+        policy_words uses, adapters;
     } provenance;
 } policy_values;
 

@@ -6,6 +6,17 @@
 #include <string.h>
 
 #define LANES 16u
+
+/* One more copy of each pass for wider vectors, chosen when the program is loaded. Without fused multiplications every copy computes the very same
+ * numbers, whatever machine it runs on. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if __has_attribute(target_clones)
+#define FOR_EACH_VECTOR __attribute__((target_clones("avx2", "default")))
+#endif
+#endif
+#ifndef FOR_EACH_VECTOR
+#define FOR_EACH_VECTOR
+#endif
 #define LOWEST (-80.0f) /* exp of it is 2e-35: what a row has of such logits does not matter */
 
 /* Bits of what is no number: the exponent is all ones. */
@@ -21,7 +32,7 @@ typedef struct greatest {
 } greatest;
 
 /* Without a branch, so that it becomes vectors. */
-static void take_block(greatest *restrict g, const float *restrict logits) {
+static inline void take_block(greatest *restrict g, const float *restrict logits) {
     for (uint32_t lane = 0; lane < LANES; lane++) {
         const uint32_t odd = is_odd(logits[lane]);
         const float y = odd ? -FLT_MAX : logits[lane];
@@ -32,7 +43,7 @@ static void take_block(greatest *restrict g, const float *restrict logits) {
     }
 }
 
-static void find_greatest(const float *logits, uint32_t n, row_facts *out) {
+FOR_EACH_VECTOR static void find_greatest(const float *logits, uint32_t n, row_facts *out) {
     greatest g;
     float last[LANES];
     uint32_t at = 0;
@@ -85,7 +96,7 @@ typedef struct weighing {
 } weighing;
 
 /* Without a branch, so that it becomes vectors. */
-static void weigh_block(weighing *restrict w, const float *restrict logits, float best) {
+static inline void weigh_block(weighing *restrict w, const float *restrict logits, float best) {
     for (uint32_t lane = 0; lane < LANES; lane++) {
         const float distance = logits[lane] - best;
         const float below = distance > LOWEST ? distance : LOWEST;
@@ -103,7 +114,7 @@ static void copy_block(const float *logits, uint32_t n, float *to) {
 }
 
 /* Adds what the lanes have to doubles every so often: so rounding does not grow with the length. */
-static float find_entropy(const float *logits, uint32_t n, const row_facts *facts) {
+FOR_EACH_VECTOR static float find_entropy(const float *logits, uint32_t n, const row_facts *facts) {
     double sum = 0.0, moment = 0.0;
     for (uint32_t from = 0; from < n;) {
         weighing w = {{0.0f}, {0.0f}};

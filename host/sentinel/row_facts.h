@@ -6,7 +6,7 @@
  *
  * exp is a polynomial of single precision with a relative error below 3e-7, and no w is taken for less than exp(-80); H is right to 1e-4 nats
  * and better for rows of up to 2^20 logits. Two passes over the row, one without the entropy: both in lanes that a compiler makes vectors
- * of. The result depends on the row alone.
+ * of, of the width that the machine has. The result depends on the row alone.
  *
  * Threading: pure. Memory: none. [no-alloc]
  */
