@@ -202,6 +202,18 @@ static uint32_t find_citations(const prompt_facts *facts, const char *answer, si
     return n;
 }
 
+uint32_t prompt_facts_cited(const prompt_facts *facts, const char *answer, size_t size, uint64_t *out_ids, uint32_t room) {
+    citation found[CITATIONS_MAX];
+    const uint32_t n = facts->facts.n > 0 ? find_citations(facts, answer, size, found) : 0;
+    uint32_t n_ids = 0;
+    for (uint32_t i = 0; i < n && n_ids < room; i++) {
+        if (found[i].is_resolved) {
+            out_ids[n_ids++] = found[i].id;
+        }
+    }
+    return n_ids;
+}
+
 void prompt_facts_report(const prompt_facts *facts, const char *answer, size_t size) {
     citation found[CITATIONS_MAX];
     if (facts->facts.n == 0) {

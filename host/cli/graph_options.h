@@ -48,6 +48,9 @@ qn_status prompt_facts_encode(const graph_options *g, const prompt_options *p, c
 /* Which facts the answer cites, on standard error. Nothing without --graph. */
 void prompt_facts_report(const prompt_facts *facts, const char *answer, size_t size);
 
+/* Ids of the facts of the prompt that the answer cites, each once; returns how many, at most `room`. */
+uint32_t prompt_facts_cited(const prompt_facts *facts, const char *answer, size_t size, uint64_t *out_ids, uint32_t room);
+
 /* The same as "facts" and "citations" of the JSON object. */
 qn_status prompt_facts_add_json(prompt_facts *facts, const char *answer, size_t size, json_t *object, error_context *err);
 

@@ -52,15 +52,16 @@ qn_status prompt_check_options(const prompt_options *p, error_context *err) {
 static qn_status read_stream(FILE *stream, const char *path, char **out_text, size_t *out_size, error_context *err) {
     size_t capacity = 65536, size = 0;
     char *text = malloc(capacity);
+    setvbuf(stream, NULL, _IONBF, 0); /* a prompt stands nowhere but where it is wanted */
     errno = 0;
     while (text != NULL) {
         size += fread(text + size, 1, capacity - size - 1, stream);
         if (size + 1 < capacity) {
             break;
         }
-        char *grown = capacity < MAX_PROMPT_BYTES ? realloc(text, capacity * 2) : NULL;
+        char *grown = capacity < MAX_PROMPT_BYTES ? scrub_grow(text, size, capacity * 2) : NULL;
         if (grown == NULL) {
-            free(text);
+            scrub_free(text, capacity);
         }
         text = grown;
         capacity *= 2;
@@ -70,7 +71,7 @@ static qn_status read_stream(FILE *stream, const char *path, char **out_text, si
     }
     if (ferror(stream)) {
         const int number = errno;
-        free(text);
+        scrub_free(text, capacity);
         return number == EINTR ? FAIL(err, QN_CANCELLED, "%s: interrupted while reading", path)
                                : error_from_errno(err, number, path, "cannot read it");
     }
@@ -174,7 +175,16 @@ qn_status prompt_encode(const prompt_options *p, const model *m, prompt_input *i
 }
 
 void prompt_free(prompt_input *input) {
-    free(input->text);
+    scrub_free(input->text, input->text != NULL ? input->text_bytes + 1 : 0);
     token_list_free(&input->ids);
     memset(input, 0, sizeof *input);
+}
+
+void prompt_forget(prompt_options *p, scrub_report *report) {
+    const char *const words[] = {p->text, p->tokens, p->system};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i] != NULL) { /* arguments belong to the program, which may change them */
+            scrub_memory(report, SCRUB_TEXT, (char *)(uintptr_t)words[i], strlen(words[i]));
+        }
+    }
 }

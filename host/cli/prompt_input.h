@@ -6,6 +6,7 @@
  */
 #ifndef HOST_PROMPT_INPUT_H
 #define HOST_PROMPT_INPUT_H
+#include "base/scrub.h"
 #include "cli/options.h"
 #include "model/model.h"
 #include "text/stop_set.h"
@@ -42,6 +43,9 @@ qn_status prompt_load(const prompt_options *p, prompt_input *out, error_context 
 /* Turns the text into ids. QN_BAD_INPUT with byte position for text that is no UTF-8. */
 qn_status prompt_encode(const prompt_options *p, const model *m, prompt_input *input, error_context *err);
 void prompt_free(prompt_input *input);
+
+/* Overwrites the words of --prompt, --prompt-tokens and --system, where they stand in the program's arguments. Afterwards they are "". */
+void prompt_forget(prompt_options *p, scrub_report *report);
 
 /* Reads FILE, or standard input for "-", to the end; a zero byte follows. Frees nothing on error. */
 qn_status prompt_read_file(const char *path, char **out_text, size_t *out_size, error_context *err);

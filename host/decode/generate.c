@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/scrub.h"
 #include "decode/drafts.h"
 #include "decode/token_choice.h"
 
@@ -183,6 +184,9 @@ static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_contex
     qn_status status = prefill(l, ids, n, &is_done, err);
     const double middle = clock_seconds();
     l->result->prefill_seconds = middle - l->begin;
+    if (status == QN_OK && is_done && l->options->on_prefilled != NULL) {
+        l->options->on_prefilled(l->options->prefilled_ctx, l->result->n_prompt);
+    }
     if (status == QN_OK && is_done) {
         status = decode_and_settle(l, err);
         l->n_top = 0;
@@ -227,6 +231,7 @@ qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32
         session_want_top(s, 0, 0);
     }
     token_choice_deinit(&l.choice);
-    free(l.room);
+    scrub_free(l.room, l.room_bytes);
+    scrub_memory(NULL, SCRUB_TEXT, &l, sizeof l); /* the detokenizer's tail, candidates, guesses */
     return status;
 }

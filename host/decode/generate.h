@@ -60,6 +60,8 @@ typedef struct generate_options {
     token_hooks hooks;       /* all may be null */
     const volatile uint32_t *cancel; /* may be null */
     generate_fn *on_token;   /* may be null */
+    void (*on_prefilled)(void *ctx, uint32_t n_prompt); /* the prompt is read and the first choice comes next; may be null */
+    void *prefilled_ctx;
     void *ctx;
 } generate_options;
 

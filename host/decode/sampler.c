@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
 #include "decode/logit_scan.h"
 
 #define DEFAULT_REPEAT_LAST 64u
@@ -79,7 +80,7 @@ qn_status sampler_create(const sampler_options *options, uint32_t n_vocab, uint3
 }
 
 void sampler_destroy(sampler *s) {
-    free(s->candidates);
+    scrub_free(s->candidates, (size_t)s->n_vocab * sizeof *s->candidates);
     memset(s, 0, sizeof *s);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
 #include "common/utf8.h"
 #include "text/tokenizer_internal.h"
 #include "text/word_cache.h"
@@ -220,7 +221,7 @@ static qn_status encode_text(const tokenizer *tok, const encode_part *parts, siz
     }
     word_cache_deinit(&e.cache);
     merge_scratch_free(&e.scratch);
-    free(e.prepared);
+    scrub_free(e.prepared, 2 * size + 1);
     return status;
 }
 
@@ -247,6 +248,6 @@ qn_status tokenizer_encode_parts(const tokenizer *tok, const encode_part *parts,
         at += parts[i].size;
     }
     const qn_status status = encode_text(tok, parts, n_parts, text, size, flags, out, err);
-    free(text);
+    scrub_free(text, size + 1);
     return status;
 }

@@ -1,7 +1,7 @@
 /* merge_queue.c — the heap of candidate pairs. */
 #include "text/merge_queue.h"
 
-#include <stdlib.h>
+#include "base/scrub.h"
 
 #define NO_SYMBOL UINT32_MAX
 
@@ -13,11 +13,11 @@ qn_status merge_reserve(merge_scratch *scratch, size_t n, error_context *err) {
     if (n > UINT32_MAX / 4) {
         return FAIL(err, QN_LIMIT, "a word of %zu characters is longer than this tokenizer can handle", n);
     }
-    merge_symbol *symbols = realloc(scratch->symbols, capacity * sizeof *symbols);
+    merge_symbol *symbols = scrub_grow(scratch->symbols, scratch->capacity * sizeof *symbols, capacity * sizeof *symbols);
     if (symbols != NULL) {
         scratch->symbols = symbols;
     }
-    uint64_t *heap = realloc(scratch->heap, capacity * 3 * sizeof *heap);
+    uint64_t *heap = scrub_grow(scratch->heap, scratch->capacity * 3 * sizeof *heap, capacity * 3 * sizeof *heap);
     if (heap != NULL) {
         scratch->heap = heap;
     }
@@ -29,8 +29,8 @@ qn_status merge_reserve(merge_scratch *scratch, size_t n, error_context *err) {
 }
 
 void merge_scratch_free(merge_scratch *scratch) {
-    free(scratch->symbols);
-    free(scratch->heap);
+    scrub_free(scratch->symbols, scratch->capacity * sizeof *scratch->symbols);
+    scrub_free(scratch->heap, scratch->capacity * 3 * sizeof *scratch->heap);
     *scratch = (merge_scratch){0};
 }
 

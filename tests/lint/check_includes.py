@@ -3,7 +3,8 @@
     abi       nothing but itself
     formats   itself
     host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- engine <- cli, serve; convert, graph and keys stand
-              on base and formats, adapt on model, ground on graph, wal on graph and keys, convert also uses what model and text know
+              on base and formats, adapt on model, ground and rules on graph, wal on graph and keys, convert also uses what model and text know;
+              prove on convert, wal and decode; certify on decode, and on the decoder of blocks of conform's oracle
     plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
@@ -28,10 +29,16 @@ HOST = {
     "ground": {"base", "graph"},
     "keys": {"base"},
     "wal": {"base", "graph", "keys"},
+    "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
+    "sentinel": {"base", "text", "decode"},
+    "residency": {"base"},
+    "prove": {"base", "model", "convert", "graph", "keys", "wal", "decode"},
+    "certify": {"base", "backends", "model", "text", "decode"},
     "govern": {"base", "backends", "model", "text", "decode"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "engine", "keys", "wal", "adapt"},
+    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "engine", "keys", "wal", "adapt",
+            "sentinel", "residency", "rules", "prove", "certify"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}

@@ -199,6 +199,9 @@ const void *QN_CALL gpu_get_ext(const char *id) {
     if (strcmp(id, QN_EXT_DEVICE_SAMPLE) == 0) {
         return &gpu_sample_ext;
     }
+    if (strcmp(id, QN_EXT_SCRUB) == 0) {
+        return &gpu_scrub_ext;
+    }
     return strcmp(id, QN_EXT_TEST_FAULT) == 0 ? &gpu_fault_ext : NULL;
 }
 
