@@ -51,7 +51,7 @@ FORK = '''[
 ]
 '''
 # A program that answers as one of these does. Options of both are told; what it was called with decides.
-ENGINE = '''#!%s
+ENGINE = '''#!%s -SE
 import sys
 words = sys.argv[1:]
 def value(name):
@@ -63,7 +63,7 @@ elif '-gp' in words:
 else:
     print(%r %% (int(value('-p')), int(value('-n')), int(value('-d')) if '-d' in words else 0, 10.0))
 '''
-QUOIN = '''#!%s
+QUOIN = '''#!%s -SE
 import json, sys
 words = sys.argv[1:]
 if words == ['--version']:
@@ -199,7 +199,7 @@ def what_an_engine_cannot_do_is_said_and_the_rest_is_measured(t):
 @test
 def perplexities_stand_beside_each_other(t):
     quoin, llama = write_program(t.path('quoin'), QUOIN % sys.executable), write_engine(t.path('llama-bench'), True)
-    write_program(t.path('llama-perplexity'), f'#!{sys.executable}\nimport sys\nprint("Final estimate: PPL = 8.0000 +/- 0.1", file=sys.stderr)\n')
+    write_program(t.path('llama-perplexity'), f'#!{sys.executable} -SE\nimport sys\nprint("Final estimate: PPL = 8.0000 +/- 0.1", file=sys.stderr)\n')
     done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', llama, '--modes', 'perplexity', '--text', quoin,
                       '--threads', '1')
     t.equal(done.returncode, 0, done.stderr)
@@ -209,7 +209,7 @@ def perplexities_stand_beside_each_other(t):
 @test
 def a_program_that_fails_is_shown_with_its_words(t):
     quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
-    broken = write_program(t.path('llama-bench'), f'#!{sys.executable}\nimport sys\nsys.exit("no such model" if len(sys.argv) > 2 else 0)\n')
+    broken = write_program(t.path('llama-bench'), f'#!{sys.executable} -SE\nimport sys\nsys.exit("no such model" if len(sys.argv) > 2 else 0)\n')
     done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', broken, '--threads', '1', '--pairs', '1')
     t.true(done.returncode not in (0, 77), 'exit status')
     t.has(done.stderr.encode(), 'no such model', 'llama-bench')
@@ -231,7 +231,7 @@ def the_text_is_the_licences_by_name_and_then_the_book(t):
 @test
 def the_table_of_quality_says_how_far_classes_are_apart(t):
     quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
-    other = write_program(t.path('llama-perplexity'), f'#!{sys.executable}\nprint("Final estimate: PPL = 8.0000 +/- 0.1")\n')
+    other = write_program(t.path('llama-perplexity'), f'#!{sys.executable} -SE\nprint("Final estimate: PPL = 8.0000 +/- 0.1")\n')
     common = [source('tests/bench/quality.py'), 'a.gguf', '--quoin', quoin, '--book', quoin, '--licences', t.folder]
     fine = run_script(*common)
     t.equal(fine.returncode, 0, fine.stderr)
