@@ -190,6 +190,7 @@ static const char *find_difference(const check_generation *g, const prove_runtim
         }
     }
     return prove_get_object(&g->reading, r->subject, "q42m:usesKernel", now->n_kernels, &unused) ? "other kernels"
+           : prove_text_is(r->stop_reason, "complete")                                          ? "a constraint"
            : r->has_adapter                                                                     ? "an adapter"
                                                                                                 : NULL;
 }

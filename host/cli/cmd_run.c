@@ -5,8 +5,10 @@
 
 #include "base/log.h"
 #include "base/text_buffer.h"
+#include "cli/constrain_options.h"
 #include "cli/engine_options.h"
 #include "cli/events_options.h"
+#include "cli/govern_options.h"
 #include "cli/graph_options.h"
 #include "cli/prompt_input.h"
 #include "cli/prove_options.h"
@@ -15,32 +17,34 @@
 #include "decode/prompt_lookup.h"
 
 #define DEFAULT_BUDGET 256u
-#define MAX_CITED 256u /* facts that one record names */
 #define DEFAULT_DEADLINE 30.0
 #define MAX_CONTEXT_TOKENS (1u << 24)
+#define MAX_CITED 256u /* facts that one record names */
 
 static struct {
     prompt_options prompt;
     uint32_t budget, logprobs, drafts;
     double deadline;
-    bool has_deadline;
+    bool has_deadline, has_budget;
+    constrain_options constrain;
     engine_options engine;
     sampling_options sampling;
-    prove_options prove;
     graph_options graph;
     sentinel_options sentinel;
     events_options events;
+    prove_options prove;
+    govern_options govern;
 } settings;
 
 static const option *run_options(void) {
-    static option table[PROMPT_OPTION_ROWS + 4 + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS + SENTINEL_OPTION_ROWS +
-                        EVENTS_OPTION_ROWS + PROVE_OPTION_ROWS + 1];
+    static option table[PROMPT_OPTION_ROWS + 4 + CONSTRAIN_OPTION_ROWS + ENGINE_OPTION_ROWS + SAMPLING_OPTION_ROWS + GRAPH_OPTION_ROWS +
+                        SENTINEL_OPTION_ROWS + EVENTS_OPTION_ROWS + PROVE_OPTION_ROWS + GOVERN_OPTION_ROWS + 1];
     settings.budget = DEFAULT_BUDGET;
     option *row = table;
     prompt_options_init(&settings.prompt, row);
     row += PROMPT_OPTION_ROWS;
     *row++ = (option){OPTION_UINT, "max-tokens", 'n', "N", "tokens to generate (default 256); 0 = only read the prompt",
-                      &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, NULL};
+                      &settings.budget, 0, MAX_CONTEXT_TOKENS, NULL, &settings.has_budget};
     *row++ = (option){OPTION_FLOAT, "deadline", 0, "S",
                       "stop after S seconds; 0 = never (default 30 unless output is a terminal)", &settings.deadline, 0,
                       1e9, NULL, &settings.has_deadline};
@@ -49,18 +53,22 @@ static const option *run_options(void) {
     *row++ = (option){OPTION_UINT, "drafts", 0, "N",
                       "run up to N tokens ahead that followed the same words before; the answer is the same (default 0)",
                       &settings.drafts, 0, TOKEN_MAX_DRAFT, NULL, NULL};
+    constrain_options_init(&settings.constrain, row);
+    row += CONSTRAIN_OPTION_ROWS;
     engine_options_init(&settings.engine, row);
     row += ENGINE_OPTION_ROWS;
     sampling_options_init(&settings.sampling, row);
     row += SAMPLING_OPTION_ROWS;
-    prove_options_init(&settings.prove, row);
-    row += PROVE_OPTION_ROWS;
     graph_options_init(&settings.graph, row);
     row += GRAPH_OPTION_ROWS;
     sentinel_options_init(&settings.sentinel, row);
     row += SENTINEL_OPTION_ROWS;
     events_options_init(&settings.events, row);
     row += EVENTS_OPTION_ROWS;
+    prove_options_init(&settings.prove, row);
+    row += PROVE_OPTION_ROWS;
+    govern_options_init(&settings.govern, row);
+    row += GOVERN_OPTION_ROWS;
     row->kind = OPTION_END;
     return table;
 }
@@ -80,9 +88,10 @@ typedef struct transcript {
     json_t *tokens, *logprobs;
     prompt_facts *facts;
     text_buffer text;
+    run_constraint constraint;
     sentinel_run *sentinel;
-    bool is_closed; /* standard output does not take any more */
     prove_recording record;
+    bool is_closed; /* standard output does not take any more */
 } transcript;
 
 static json_t *make_logprobs(const generate_event *event) {
@@ -141,6 +150,7 @@ static int print_result(command_context *c, const engine *e, const token_list *p
     if (t->logprobs != NULL) {
         json_object_set(object, "logprobs", t->logprobs);
     }
+    run_constraint_add_json(&t->constraint, object);
     json_object_set_new(object, "sentinel", sentinel_run_json(t->sentinel));
     if (settings.drafts > 0) {
         json_object_set_new(object, "drafts", json_pack("{s:i, s:i}", "run", (int)r->n_drafted, "taken", (int)r->n_accepted));
@@ -186,7 +196,7 @@ static int finish_run(command_context *c, const engine *e, const token_list *pro
     }
     sentinel_run_tell(t->sentinel);
     report_stop(r, !settings.has_deadline);
-    return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : EXIT_DONE;
+    return r->reason == STOP_CANCELLED ? EXIT_CANCELLED : run_constraint_report(&t->constraint, r, c->json);
 }
 
 static double choose_deadline(void) {
@@ -197,6 +207,23 @@ static qn_status record_answer(transcript *t, const prompt_input *input, const g
     uint64_t cites[MAX_CITED];
     const uint32_t n = prompt_facts_cited(t->facts, t->text.size > 0 ? t->text.text : "", t->text.size, cites, MAX_CITED);
     return prove_recording_commit(&t->record, input, cites, n, result, err);
+}
+
+/* Whoever has a say or wants to know, then the generation. */
+static qn_status ask_model(command_context *c, engine *e, run_parts *parts, sampler *chooser, transcript *t, generate_options *options,
+                           generate_result *result) {
+    const prompt_input *input = &parts->input;
+    run_settings record;
+    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser->options, input->preface.size > 0, settings.budget, &record);
+    QN_TRY(prove_recording_begin(&t->record, &settings.prove, c, e, &record, &c->err), &c->err, "recording");
+    QN_TRY(sentinel_run_begin(&settings.sentinel, &parts->sentinel, e->m->tok, &options->hooks, &c->err), &c->err, "preparing the rules");
+    QN_TRY(run_constraint_open(&t->constraint, &settings.constrain, e->m->tok, settings.has_budget, options, &c->err), &c->err,
+           "preparing the constraint");
+    run_events_begin(&parts->events, (uint32_t)input->ids.count);
+    const qn_status status = run_constraint_generate(&t->constraint, e->s, chooser, &input->ids, options, result, &c->err);
+    run_events_end(&parts->events, result);
+    sentinel_run_end(&parts->sentinel, result);
+    return status < 0 ? status : record_answer(t, input, result, &c->err);
 }
 
 static int generate(command_context *c, engine *e, run_parts *parts) {
@@ -225,17 +252,7 @@ static int generate(command_context *c, engine *e, run_parts *parts) {
         options.stops[options.n_stops++] = input->stops.ids[i];
     }
     generate_result result = {.reason = STOP_ERROR};
-    run_settings record;
-    prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser.options, input->preface.size > 0, settings.budget, &record);
-    qn_status status = sentinel_run_begin(&settings.sentinel, &parts->sentinel, e->m->tok, &options.hooks, &c->err);
-    status = status < 0 ? status : prove_recording_begin(&t.record, &settings.prove, c, e, &record, &c->err);
-    if (status >= 0) {
-        run_events_begin(&parts->events, (uint32_t)input->ids.count);
-        status = generate_run(e->s, &chooser, input->ids.ids, (uint32_t)input->ids.count, &options, &result, &c->err);
-        run_events_end(&parts->events, &result);
-        sentinel_run_end(&parts->sentinel, &result);
-    }
-    status = status < 0 ? status : record_answer(&t, input, &result, &c->err);
+    const qn_status status = ask_model(c, e, parts, &chooser, &t, &options, &result);
     const int exit_status = status < 0 ? command_fail(c) : finish_run(c, e, &input->ids, &t, &result);
     json_decref(t.tokens);
     json_decref(t.logprobs);
@@ -243,9 +260,35 @@ static int generate(command_context *c, engine *e, run_parts *parts) {
     scrub_memory(&parts->events.early, SCRUB_TEXT, t.text.text, t.text.capacity);
     scrub_memory(&parts->events.early, SCRUB_LOGITS, chooser.candidates, (size_t)chooser.n_vocab * sizeof *chooser.candidates);
     text_buffer_free(&t.text);
+    run_constraint_close(&t.constraint);
     prove_recording_end(&t.record);
     sampler_destroy(&chooser);
     return exit_status;
+}
+
+static int run_governed(command_context *c) {
+    const govern_parts parts = {.options = &settings.govern, .prompt = &settings.prompt, .engine = &settings.engine,
+                                .sampling = &settings.sampling, .constrain = &settings.constrain, .sentinel = &settings.sentinel, .budget = settings.budget,
+                                .has_budget = settings.has_budget, .has_deadline = settings.has_deadline, .deadline = settings.deadline,
+                                .graphs = &settings.graph.volumes, .has_n_facts = settings.graph.has_n_facts,
+                                .n_facts = settings.graph.n_facts, .drafts = settings.drafts > 0 ? &prompt_lookup : NULL};
+    const char *alien = settings.logprobs > 0         ? "--logprobs"
+                        : settings.graph.near != NULL   ? "--near"
+                        : settings.graph.shows_prompt   ? "--show-prompt"
+                        : settings.prove.log != NULL    ? "--prove"
+                        : settings.events.format != NULL && strcmp(settings.events.format, "none") != 0 ? "--events"
+                                                        : NULL;
+    if (alien != NULL) {
+        FAIL(&c->err, QN_BAD_INPUT, "%s does not go with --governed", alien);
+    }
+    settings.engine.max_outputs = settings.drafts + 1;
+    if (alien != NULL || constrain_options_check(&settings.constrain, &c->err) < 0 ||
+        (!settings.govern.explain && prompt_check_options(&settings.prompt, &c->err) < 0)) {
+        command_fail(c);
+        return EXIT_USAGE;
+    }
+    command_catch_signals(c);
+    return govern_run(c, &parts);
 }
 
 /* From a prompt that was read to an exit status. */
@@ -273,13 +316,20 @@ static qn_status open_parts(run_parts *parts, const char *model_path, error_cont
 
 static int run(command_context *c) {
     run_parts parts = {.sentinel = {.shared = {.fd = -1}}};
+    if (govern_check_options(&settings.govern, &c->err) < 0) {
+        command_fail(c);
+        return EXIT_USAGE;
+    }
+    if (settings.govern.policy != NULL && c->args.n_items <= 1) {
+        return run_governed(c);
+    }
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "run needs one MODEL file; %u arguments were given", c->args.n_items);
         command_fail(c);
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0 ||
+    if (prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0 ||
         graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;

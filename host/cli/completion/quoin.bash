@@ -3,6 +3,7 @@
 
 _quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
 _quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on --adapter -c'
+_quoin_options_governed='--governed --explain --intent --frame --profile --scope'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
 _quoin_options() {
@@ -11,8 +12,9 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --drafts --graph --facts --near --show-prompt --sentinel --observe --events --events-file -p -f -n --prove --key --passphrase-file --unsigned --mac-key --store-prompt --agent --principal -k" \
-            "$_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts --grammar --json-schema --sieve --graph --facts --near --show-prompt --sentinel --observe --events" \
+            "--events-file --prove --key --passphrase-file --unsigned --mac-key --store-prompt --agent --principal -p -f -n -k" \
+            "$_quoin_options_governed $_quoin_options_engine $_quoin_options_sampling" ;;
         observe) echo '--abort-on --reason' ;;
         prove)
             echo '--output --source --url --licence --spdx --licence-url --permits --consent --profile --key --passphrase-file' \
@@ -37,7 +39,7 @@ _quoin_options() {
         vault) echo '--shallow' ;;
         key) echo '--passphrase-file --mac --list --reason' ;;
         wal)
-            echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --volume --keep --rotate --memory' \
+            echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --review --volume --keep --rotate --memory' \
                 '--strict -k'
             ;;
         rules) echo '--shapes --rules --closed --derived --depth --max-facts -s -r' ;;

@@ -99,7 +99,7 @@ typedef struct gpu_shape {
 } gpu_shape;
 
 /* Regions of a session's device memory, in this order. */
-enum { GPU_REGION_BLOCK, GPU_REGION_ACTS, GPU_REGION_SCRATCH, GPU_REGION_OUTPUTS, GPU_REGION_TOP, GPU_REGIONS };
+enum { GPU_REGION_BLOCK, GPU_REGION_ACTS, GPU_REGION_SCRATCH, GPU_REGION_QUANTS, GPU_REGION_OUTPUTS, GPU_REGION_TOP, GPU_REGIONS };
 
 struct qn_prog {
     qn_device *device;
@@ -109,6 +109,7 @@ struct qn_prog {
     uint32_t numeric;             /* the class that was taken */
     bool is_sealed;
     uint32_t n_sessions;
+    uint32_t *partner;            /* [n_ops] gpu_fuse */
     gpu_weight *weights;          /* [n_buffers] */
     gpu_pools weight_pools;
     gpu_piece *weight_memory;     /* [weight_pools.n] */

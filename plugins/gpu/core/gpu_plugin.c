@@ -162,6 +162,9 @@ static qn_status QN_CALL open_device(qn_plugin_state *plugin, const char *device
         plugin->host.mem_free(plugin->host.ctx, device);
         return status;
     }
+    if ((device->caps.flags & GPU_CAP_INT_DOT) == 0) {
+        device->numeric &= ~(uint32_t)QN_NUMERIC_ACT8;
+    }
     pthread_mutex_init(&device->lock, NULL);
     plugin->n_devices++;
     *out = device;
