@@ -79,49 +79,46 @@ uint32_t logit_scan_find(const float *logits, uint32_t n) {
     return id;
 }
 
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 /* exp of z in [-87, 0], and 0 of everything else, NaN too: 2^k times a polynomial in what is left of z. Adding 1.5 * 2^23 rounds to a
- * whole number, which then stands in the low bits. */
-static void exp_block(const float *restrict z, float *restrict out) {
+ * whole number, which then stands in the low bits. Outside of the range it comes to nonsense, whose bits are taken away. */
+static inline float exp_or_zero(float z) {
     static const float round_by = 12582912.0f, log2_e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-    float power[LOGIT_BLOCK], bounded[LOGIT_BLOCK];
-    uint32_t bits[LOGIT_BLOCK];
-    for (size_t i = 0; i < LOGIT_BLOCK; i++) {
-        bounded[i] = z[i] > -87.0f ? z[i] : -87.0f;
-    }
-    for (size_t i = 0; i < LOGIT_BLOCK; i++) {
-        bounded[i] = bounded[i] < 0.0f ? bounded[i] : 0.0f;
-    }
-    for (size_t i = 0; i < LOGIT_BLOCK; i++) {
-        const float shifted = bounded[i] * log2_e + round_by;
-        const float k = shifted - round_by;
-        const float r = (bounded[i] - k * ln2_high) - k * ln2_low;
-        const float tail = 0.5f + r * (1.66666666e-1f + r * (4.16666641e-2f + r * (8.33336078e-3f + r * 1.38888860e-3f)));
-        power[i] = shifted;
-        out[i] = 1.0f + (r + r * r * tail);
-    }
-    memcpy(bits, power, sizeof bits);
-    for (size_t i = 0; i < LOGIT_BLOCK; i++) {
-        bits[i] = (bits[i] << 23) + 0x3f800000u;
-    }
-    memcpy(power, bits, sizeof power);
-    for (size_t i = 0; i < LOGIT_BLOCK; i++) {
-        const float counts = (float)((z[i] >= -87.0f) & (z[i] <= 0.0f));
-        out[i] *= power[i] * counts;
-    }
+    const float shifted = z * log2_e + round_by;
+    const float k = shifted - round_by;
+    const float r = (z - k * ln2_high) - k * ln2_low;
+    const float tail = 0.5f + r * (1.66666666e-1f + r * (4.16666641e-2f + r * (8.33336078e-3f + r * 1.38888860e-3f)));
+    const float power = float_of((bits_of(shifted) << 23) + 0x3f800000u);
+    const uint32_t counts = 0u - (uint32_t)((z >= -87.0f) & (z <= 0.0f));
+    return float_of(bits_of((1.0f + (r + r * r * tail)) * power) & counts);
 }
 
 static double sum_block(const float *block, float greatest, float temperature) {
-    float z[LOGIT_BLOCK], weights[LOGIT_BLOCK];
+    float weights[LOGIT_BLOCK];
     for (size_t i = 0; i < LOGIT_BLOCK; i++) {
-        z[i] = (block[i] - greatest) / temperature;
+        weights[i] = exp_or_zero((block[i] - greatest) / temperature);
     }
-    exp_block(z, weights);
-    for (size_t n = HALF; n > 0; n /= 2) {
+    for (size_t n = HALF; n >= FEW; n /= 2) {
         for (size_t i = 0; i < n; i++) {
             weights[i] += weights[i + n];
         }
     }
-    return (double)weights[0];
+    double total = 0.0;
+    for (size_t i = 0; i < FEW; i++) {
+        total += (double)weights[i];
+    }
+    return total;
 }
 
 double logit_scan_sum(const float *logits, uint32_t n, float greatest, float temperature) {
