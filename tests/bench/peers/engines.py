@@ -72,7 +72,7 @@ class Quoin:
             return [self.path, 'bench', model, '-p', '1', '-n', str(work['tokens']), '-d', str(work['depth']), '-r', '1', *common]
         if work['kind'] == 'load':
             ids = ','.join(str(3 + i) for i in range(LOAD_PROMPT))
-            return [self.path, 'run', model, '--prompt-tokens', ids, '-n', '1', '--temp', '0', *common]
+            return [self.path, 'run', model, '--prompt-tokens', ids, '-n', '1', '-c', '64', '--temp', '0', *common]
         windows = ['--windows', str(work['windows'])] if work['windows'] else []
         return [self.path, 'perplexity', model, '-f', work['text'], '-c', str(work['window']), *windows, *common]
 
