@@ -5,6 +5,18 @@
 
 #include "base/scrub.h"
 
+bool text_buffer_reserve(text_buffer *buffer, size_t capacity) {
+    char *grown = capacity > buffer->capacity ? scrub_grow(buffer->text, buffer->size, capacity) : buffer->text;
+    if (capacity > buffer->capacity) {
+        if (grown == NULL) {
+            return false;
+        }
+        buffer->text = grown;
+        buffer->capacity = capacity;
+    }
+    return true;
+}
+
 bool text_buffer_append(text_buffer *buffer, const char *text, size_t size) {
     if (size == 0) {
         return true;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "decode/session_scrub.h"
@@ -68,6 +69,39 @@ static qn_status choose_constraint(govern_engine *g, const request *r, error_con
                : FAIL(err, QN_BAD_INPUT, "one statement is asked for, and no sieve makes it: --sieve FILE, or [sieve] file in the policy");
 }
 
+static bool is_same_file(const char *one, const char *other) {
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* A sieve prints terms of its volume, so that has to be a granted one. */
+static qn_status judge_sieve(const request *r, const sieve_spec *spec, error_context *err) {
+    char path[POLICY_PATH_SIZE];
+    const char *slash = strrchr(spec->path, '/');
+    const int folder = spec->volume == NULL || spec->volume[0] == '/' || slash == NULL ? 0 : (int)(slash - spec->path + 1);
+    if (spec->volume == NULL) {
+        return QN_OK;
+    }
+    const int size = snprintf(path, sizeof path, "%.*s%s", folder, spec->path, spec->volume);
+    for (uint32_t i = 0; size > 0 && (size_t)size < sizeof path && i < r->n_scopes; i++) {
+        if (r->scopes[i].volume != NULL && is_same_file(path, graph_volume_path(r->scopes[i].volume))) {
+            return QN_OK;
+        }
+    }
+    return FAIL(err, QN_DENIED, "the sieve %s has terms of %s, which serves no scope that was granted", spec->path, spec->volume);
+}
+
+static qn_status check_sieve(const govern_engine *g, const request *r, error_context *err) {
+    sieve_spec spec;
+    if (g->constrain.sieve == NULL) {
+        return QN_OK;
+    }
+    QN_TRY(sieve_spec_read(g->constrain.sieve, &spec, err), err, "reading the sieve");
+    const qn_status status = judge_sieve(r, &spec, err);
+    sieve_spec_free(&spec);
+    return status;
+}
+
 /* The policy's rules stand above those of the command line, which may only add an observer. */
 static qn_status open_sentinel(govern_engine *g, const request *r, error_context *err) {
     g->rules = *g->parts->sentinel;
@@ -110,11 +144,13 @@ static void shrink_budget(const govern_engine *g, generate_options *options) {
 }
 
 /* In the order in which things can be known; *out_code: what it is called when this fails. */
-static qn_status prepare(govern_engine *g, const request *r, generate_options *options, gate_code *out_code, error_context *err) {
+static qn_status prepare(govern_engine *g, request *r, generate_options *options, gate_code *out_code, error_context *err) {
     *out_code = CODE_SIEVE;
     QN_TRY(choose_constraint(g, r, err), err, "preparing");
     *out_code = CODE_SENTINEL;
     QN_TRY(open_sentinel(g, r, err), err, "preparing");
+    *out_code = CODE_SCOPE_UNKNOWN;
+    QN_TRY(check_sieve(g, r, err), err, "preparing");
     *out_code = CODE_NO_MODEL;
     QN_TRY(open_parts(g, err), err, "opening the model");
     *out_code = CODE_MODEL_PROVENANCE;
@@ -126,6 +162,9 @@ static qn_status prepare(govern_engine *g, const request *r, generate_options *o
     *out_code = CODE_SETUP;
     shrink_budget(g, options);
     QN_TRY(check_fit(g, options->max_tokens, err), err, "preparing");
+    if (!text_buffer_reserve(&r->answer.text, detokenizer_room(g->e.m->tok) * ((size_t)options->max_tokens + 1))) {
+        return FAIL(err, QN_NO_HOST_MEM, "no memory for an answer of %u tokens", options->max_tokens);
+    }
     *out_code = CODE_SENTINEL;
     QN_TRY(sentinel_run_begin(&g->rules, &g->sentinel, g->e.m->tok, &options->hooks, err), err, "preparing");
     *out_code = CODE_INFERENCE;
@@ -160,6 +199,9 @@ static void take_result(const govern_engine *g, request *r, const thermal_monito
     r->answer.n_tokens = result->n_generated;
     r->answer.stop_reason = is_hot ? "thermal" : stop_reason_name(result->reason);
     r->answer.is_partial = result->reason == STOP_DEADLINE || result->reason == STOP_CANCELLED || result->reason == STOP_WATCH;
+    /* Statements that stop where the tokens did may lack their end. */
+    r->answer.is_partial = r->answer.is_partial || (r->mode != OUTPUT_TEXT && (result->reason == STOP_BUDGET || result->reason == STOP_CONTEXT)) ||
+                           (g->constraint.language != NULL && !constraint_is_complete(g->constraint.language));
     r->answer.is_judged = result->reason == STOP_JUDGED;
     r->answer.load_seconds = g->e.load_seconds;
     r->answer.prefill_seconds = result->prefill_seconds;
@@ -171,7 +213,8 @@ qn_status govern_infer(void *ctx, request *r, gate_code *out_code, error_context
     thermal_monitor *heat = r->world.heat;
     const token_watch watch = {.ctx = heat, .every = r->rules->is.thermal.every, .go_on = thermal_go_on};
     const uint32_t most = r->rules->is.limits.tokens;
-    generate_options options = {.max_tokens = g->parts->budget < most ? g->parts->budget : most, .cancel = &g->c->services.cancel,
+    generate_options options = {.max_tokens = g->parts->budget < most ? g->parts->budget : most, .prefill_ms = r->rules->is.limits.prefill,
+                                .decode_ms = r->rules->is.limits.decode, .cancel = &g->c->services.cancel,
                                 .on_token = keep_text, .ctx = r, .hooks = {.watch = heat != NULL ? &watch : NULL, .drafts = g->parts->drafts}};
     QN_TRY(prepare(g, r, &options, out_code, err), err, "preparing the request");
     *out_code = CODE_INFERENCE;

@@ -117,7 +117,7 @@ static qn_status fill(command_context *c, const govern_parts *parts, governed *g
     take_words(g, parts);
     QN_TRY(take_graphs(g, parts->graphs, err), err, "reading --graph");
     QN_TRY(take_scopes(g, &parts->options->scopes, err), err, "reading --scope");
-    g->r.n_facts_wanted = parts->has_n_facts ? parts->n_facts : g->rules.is.request.facts;
+    g->r.n_facts_wanted = parts->prompt->tokens != NULL ? 0 : parts->has_n_facts ? parts->n_facts : g->rules.is.request.facts;
     QN_TRY(take_sensors(g, err), err, "looking for sensors");
     if (!parts->options->explain) {
         QN_TRY(prompt_load(parts->prompt, &g->input, err), err, "reading the prompt");

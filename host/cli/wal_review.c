@@ -52,13 +52,22 @@ static json_t *describe_run(const qwal_record *record, const qwal_audit *audit) 
                      (json_int_t)audit->policy_version, "token", token, "reasons", reasons, "statements", statements);
 }
 
+/* What would move the cursor becomes a question mark; the line feed at the end stays. */
+static bool print_line(char *line, int size, size_t room) {
+    const size_t n = (size_t)size < room ? (size_t)size : room - 1;
+    for (size_t i = 0; i + 1 < n; i++) {
+        line[i] = (unsigned char)line[i] < 0x20 || line[i] == 0x7F ? '?' : line[i];
+    }
+    return command_write(line, n);
+}
+
 static qn_status print_run(const qwal_record *record, const qwal_audit *audit) {
     char line[LINE_SIZE], when[WAL_TIME_SIZE];
     qwal_audit_entry entry;
     uint64_t at = 0;
     int size = snprintf(line, sizeof line, "%8" PRIu64 "  %s  policy version %u\n", record->sequence, wal_text_time(audit->time_ms, when),
                         audit->policy_version);
-    bool is_taken = command_write(line, (size_t)size);
+    bool is_taken = print_line(line, size, sizeof line);
     while (is_taken && qwal_next_entry(audit, &at, &entry)) {
         const bool is_statement = is_named(&entry, "claim");
         if (!is_statement && entry.verdict != VERDICT_REVIEW) {
@@ -67,7 +76,7 @@ static qn_status print_run(const qwal_record *record, const qwal_audit *audit) {
         size = is_statement ? snprintf(line, sizeof line, "          %.*s\n", (int)entry.detail.size, entry.detail.data)
                             : snprintf(line, sizeof line, "          %.*s (%s): %.*s\n", (int)entry.gate.size, entry.gate.data,
                                        gate_code_word(entry.code), (int)entry.detail.size, entry.detail.data);
-        is_taken = command_write(line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);
+        is_taken = print_line(line, size, sizeof line);
     }
     return is_taken ? QN_OK : QN_IO;
 }

@@ -26,7 +26,7 @@ static qn_status load(derivation *d, error_context *err) {
 
 qn_status derivation_open(const request *r, derivation **out, error_context *err) {
     *out = NULL;
-    if (r->rules->is.rules.rules == NULL || r->volumes == NULL || r->n_scopes == 0) {
+    if (r->rules->is.rules.rules == NULL || r->n_volumes == 0) {
         return QN_OK;
     }
     derivation *d = calloc(1, sizeof *d);

@@ -34,11 +34,15 @@ const gate_row *gate_rows(uint32_t *out_count) {
 
 /* ---------------------------------------------------------------- answers of gates */
 
-/* What was cut in the middle of a character ends before it: details go into records that are UTF-8. */
-static void end_at_character(char *text) {
+/* Details go into records that are UTF-8, and onto terminals: what was cut in the middle of a character ends before it, and what would move
+ * a cursor is a question mark. */
+static void make_plain(char *text) {
     const uint64_t wrong = utf8_first_invalid(text, strlen(text));
     if (wrong != UTF8_ALL_VALID) {
         text[wrong] = 0;
+    }
+    for (char *at = text; *at != 0; at++) {
+        *at = (unsigned char)*at < 0x20 || *at == 0x7F ? '?' : *at;
     }
 }
 
@@ -49,7 +53,7 @@ void gate_say(gate_result *out, gate_verdict verdict, gate_code code, const char
     va_start(args, format);
     vsnprintf(out->detail, sizeof out->detail, format, args);
     va_end(args);
-    end_at_character(out->detail);
+    make_plain(out->detail);
 }
 
 void gate_say_error(gate_result *out, gate_code code, const error_context *err) {

@@ -1,6 +1,7 @@
 /* gate.h — one question about a request, and its answer.
  *
- *     cancel ─► thermal ─► intent ─► scope ─► facts ─► egress ─► identity ─► infer ─► sieve ─► rules ─► output ─► grounding ─► commit ─► report
+ *     cancel ─► thermal ─► intent ─► scope ─► licence ─► facts ─► egress ─► identity ─► infer
+ *           ─► sieve ─► rules ─► output ─► grounding ─► commit ─► report
  *
  * A gate looks at the request, may write what it found into it, and says one thing. BLOCK and FAIL end the run: only report is asked then.
  * After REVIEW the others are still asked, since one of them may have a reason to block; nothing is committed.

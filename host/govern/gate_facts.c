@@ -4,12 +4,12 @@
 
 static qn_status look_for_facts(request *r, error_context *err) {
     const retrieve_options options = {.prompt = r->prompt.data, .prompt_bytes = r->prompt.size, .n_facts = r->n_facts_wanted};
-    return ground_facts(r->volumes, r->n_scopes, &options, &r->facts, NULL, err);
+    return ground_facts(r->volumes, r->n_volumes, &options, &r->facts, NULL, err);
 }
 
 static qn_status gather(request *r, error_context *err) {
     QN_TRY(r->world.gather != NULL ? r->world.gather(r->world.ctx, r, err) : look_for_facts(r, err), err, "looking for facts");
-    QN_TRY(fact_lines_write(r->volumes, r->n_scopes, &r->facts, &r->lines, err), err, "writing facts");
+    QN_TRY(fact_lines_write(r->volumes, r->n_volumes, &r->facts, &r->lines, err), err, "writing facts");
     return fact_lines_preface(&r->lines, r->lines.n, &r->preface, err);
 }
 

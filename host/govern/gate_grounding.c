@@ -77,7 +77,7 @@ static qn_status ground(request *r, gate_result *out, error_context *err) {
     grounding_result *found = malloc(sizeof *found);
     qn_status status = found != NULL ? list_functional(r->rules, &functional, &n_functional, err)
                                      : FAIL(err, QN_NO_HOST_MEM, "out of memory for grounding");
-    const grounding_options options = {.volumes = r->volumes, .n_volumes = r->volumes != NULL ? r->n_scopes : 0, .facts = &r->facts,
+    const grounding_options options = {.volumes = r->volumes, .n_volumes = r->n_volumes, .facts = &r->facts,
                                        .citations = r->citations, .n_citations = r->n_citations, .functional = functional,
                                        .n_functional = n_functional};
     derivation *rules = NULL;

@@ -24,8 +24,9 @@ void gate_infer(request *r, gate_result *out) {
         return;
     }
     r->has_answer = r->world.infer(r->world.ctx, r, &code, &err) >= 0;
-    if (!r->has_answer) { /* what is known of the model is a question of the policy, everything else a failure */
-        gate_say(out, code == CODE_MODEL_PROVENANCE ? VERDICT_BLOCK : VERDICT_FAIL, code, "%s", error_text(&err));
+    if (!r->has_answer) { /* what may be used is a question of the policy, everything else a failure */
+        const bool is_denied = code == CODE_MODEL_PROVENANCE || code == CODE_SCOPE_UNKNOWN;
+        gate_say(out, is_denied ? VERDICT_BLOCK : VERDICT_FAIL, code, "%s", error_text(&err));
     } else if (r->world.cancel != NULL && *r->world.cancel != 0) {
         gate_say(out, VERDICT_BLOCK, CODE_CANCELLED, "stopped after %u tokens", a->n_tokens);
     } else if (a->is_judged) {

@@ -25,21 +25,35 @@ static qn_status add_records(request *r, error_context *err) {
     return QN_OK;
 }
 
-static qn_status write_audit(request *r, error_context *err) {
-    wal_receipt receipt;
+/* The audit list, with the statements that have no commit of their own. */
+static qn_status write_all(request *r, wal_receipt *receipt, error_context *err) {
     bool is_recorded = false;
-    QN_TRY(governed_log_open(r, err), err, "writing the record of this run");
     wal_begin(r->log);
     if (r->n_records > 0) {
         QN_TRY(add_records(r, err), err, "writing the record of this run");
     }
     QN_TRY(governed_log_add_record(r, &is_recorded, err), err, "writing the record of this run");
     QN_TRY(governed_log_add_audit(r, r->outcome, r->code, err), err, "writing the record of this run");
-    QN_TRY(r->n_records > 0 || is_recorded ? governed_log_commit(r, &receipt, err) : wal_end_audit(r->log, &receipt, err), err,
-           "writing the record of this run");
-    r->receipt = receipt;
-    r->is_logged = true;
-    return QN_OK;
+    return r->n_records > 0 || is_recorded ? governed_log_commit(r, receipt, err) : wal_end_audit(r->log, receipt, err);
+}
+
+static qn_status write_list_alone(request *r, wal_receipt *receipt, error_context *err) {
+    wal_begin(r->log);
+    QN_TRY(governed_log_add_audit(r, OUTCOME_FAILED, CODE_AUDIT, err), err, "writing the record of this run");
+    return wal_end_audit(r->log, receipt, err);
+}
+
+/* Statements may lack the key that signs them; the list needs none, and then says that the run failed. */
+static qn_status write_audit(request *r, error_context *err) {
+    wal_receipt receipt;
+    error_context second = {0};
+    QN_TRY(governed_log_open(r, err), err, "writing the record of this run");
+    const qn_status status = write_all(r, &receipt, err);
+    r->is_logged = status >= 0 || write_list_alone(r, &receipt, &second) >= 0;
+    if (r->is_logged) {
+        r->receipt = receipt;
+    }
+    return status;
 }
 
 void gate_report(request *r, gate_result *out) {

@@ -80,6 +80,7 @@ static qn_status open_for_facts(request *r, uint32_t n, error_context *err) {
         const request_scope *scope = &r->scopes[i];
         const fact_rules rules = {.now_ms = r->now_ms, .is_scoped = true, .contexts = scope->contexts, .n_contexts = 3};
         QN_TRY(ground_volume_open(scope->volume, &rules, scope->tier, &r->volumes[i], err), err, "scope %s", scope->name);
+        r->n_volumes = i + 1;
     }
     return QN_OK;
 }

@@ -90,7 +90,7 @@ typedef struct policy_values {
         char *hwmon, *zones, *nvml;
         policy_words sensors;
     } thermal;
-    struct { uint64_t deadline, memory; uint32_t tokens; } limits;
+    struct { uint64_t deadline, prefill, decode, memory; uint32_t tokens; } limits;
     struct { double weak; } grounding;
     struct { char *shapes, *rules, *predicates; uint32_t depth; } rules;
     struct { double margin; char *file; } sieve;

@@ -36,7 +36,7 @@ void request_deinit(request *r) {
             free(r->claims[i].texts[k]);
         }
     }
-    for (uint32_t i = 0; r->volumes != NULL && i < r->n_scopes; i++) {
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
         ground_volume_close(&r->volumes[i]);
     }
     for (uint32_t i = 0; i < r->n_scopes; i++) {

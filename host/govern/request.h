@@ -142,7 +142,8 @@ typedef struct request {
     uint64_t now_ms;                 /* when it began */
     uint64_t token;                  /* names this run; no citation */
     bool is_critical;
-    ground_volume *volumes;          /* [n_scopes] of granted scopes; null before that */
+    ground_volume *volumes;          /* [n_volumes] of the scopes, when all are granted */
+    uint32_t n_volumes;
     fact_set facts;                  /* that stand in the prompt; sources count scopes */
     fact_lines lines;                /* their words */
     text_buffer preface;             /* these as they stand before the user's */

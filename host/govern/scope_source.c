@@ -15,7 +15,7 @@ typedef struct lookup_work {
 qn_status scope_source_open(const request *r, scope_source *out, error_context *err) {
     memset(out, 0, sizeof *out);
     out->r = r;
-    for (uint32_t i = 0; r->volumes != NULL && i < r->n_scopes; i++) {
+    for (uint32_t i = 0; i < r->n_volumes; i++) {
         QN_TRY(term_printer_init(&out->printers[i], r->scopes[i].volume, err), err, "opening scope %s", r->scopes[i].name);
         out->n_printers = i + 1;
     }
@@ -45,7 +45,7 @@ static bool find_word(term_convention terms, fmt_str text, uint32_t place, char 
 }
 
 bool scope_source_word(const request *r, uint32_t index, fmt_str text, uint32_t place, uint64_t *out_word, bool *out_has_text) {
-    const bool has_volume = r->volumes != NULL && index < r->n_scopes && r->scopes[index].volume != NULL;
+    const bool has_volume = index < r->n_volumes;
     char *room = malloc(NTRIPLES_SCRATCH_SIZE);
     const bool is_term = room != NULL && find_word(has_volume ? graph_volume_terms(r->scopes[index].volume) : TERMS_SURFACE, text, place, room,
                                                    out_word, out_has_text);

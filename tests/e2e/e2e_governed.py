@@ -28,7 +28,8 @@ def volume(t, *options, name='harbour.q42'):
 
 def ask(t, *options, status=0, more='', **how):
     """One governed run with --json; checks the status and returns the object."""
-    r = t.quoin('run', make_tiny(t.path('tiny.gguf')), *ASK, '--governed', policy(t, more, **how), '--json', *options)
+    usual = ASK if '--prompt' not in options else ASK[4:] + (['-n', '6'] if '-n' not in options else [])
+    r = t.quoin('run', make_tiny(t.path('tiny.gguf')), *usual, '--governed', policy(t, more, **how), '--json', *options)
     t.equal(r.status, status, r.describe())
     return r.json()
 
@@ -204,6 +205,17 @@ def a_deadline_gives_part_of_the_text_and_says_so(t):
 
 
 @test
+def reading_and_answering_have_deadlines_of_their_own(t):
+    long = ['--prompt', 'hello world ' * 300, '--ctx', '2048', '--chunk', '64']
+    object = ask(t, *long, more='[limits]\ndeadline = 5m\nprefill = 1ms\n')
+    t.equal((object['answer']['stop_reason'], object['answer']['partial'], object['answer']['tokens']), ('deadline', True, 0))
+    t.true(object['answer']['prompt_tokens'] >= 64, 'a chunk was read')
+    object = ask(t, '--prompt', 'a', '--ctx', '2048', '-n', '1900', more='[limits]\ndeadline = 5m\nprefill = 1m\ndecode = 2ms\n')
+    t.equal((object['answer']['stop_reason'], object['answer']['partial']), ('deadline', True))
+    t.true(object['answer']['tokens'] > 0, 'the answer began')
+
+
+@test
 def statements_that_were_asked_for_and_are_not_there_block(t):
     t.equal(ask(t, status=13, more='[request]\noutput = graph\n')['reason'], 'sieve')
     t.equal(ask(t, status=12, more='[request]\noutput = n3\n')['reason'], 'n3')
@@ -307,6 +319,19 @@ def shapes_of_the_policy_block_what_they_do_not_allow(t):
 
 
 @test
+def a_sieve_of_a_volume_that_was_not_granted_is_blocked(t):
+    volume(t, '-g', GRAPH)
+    volume(t, '-g', GRAPH, '--sanctuary', name='secret.q42')
+    with open(sieve(t), 'r+', encoding='ascii') as file:
+        text = file.read().replace('harbour.q42', 'secret.q42')
+        file.seek(0)
+        file.write(text)
+        file.truncate()
+    object = state(t, status=12)
+    t.equal((object['reason'], object['claims']), ('scope-unknown', []))
+
+
+@test
 def a_sieve_that_cannot_be_built_is_no_free_text(t):
     volume(t, '-g', GRAPH)
     sieve(t, object='nobody')
@@ -377,6 +402,144 @@ def a_file_that_the_policy_names_is_part_of_its_digest(t):
         r = t.quoin('run', '--governed', policy(t, '[provenance]\ntrusted_keys = trusted\n'), '--explain', '--json')
         digests.append(r.json()['policy']['digest'])
     t.true(digests[0] != digests[1], 'the digest is the same')
+
+
+# ---------------------------------------------------------------- what is known of the model
+def container(t):
+    """A P64 of the tiny model with its companion, provenance signed by maker.key, and the list of keys that count."""
+    t.exits(0, 'convert', make_tiny(t.path('tiny.gguf')), '-o', t.path('tiny.p64'), '-q')
+    made = t.quoin('key', 'new', t.path('maker.key'), '--json').json()['public']
+    with open(t.path('trusted'), 'w', encoding='ascii') as file:
+        file.write(made + ' did:example:maker\n')
+    with open(t.path('licence.txt'), 'w', encoding='ascii') as file:
+        file.write('for tests\n')
+    return t.path('tiny.p64')
+
+
+def prove(t, *options):
+    t.exits(0, 'prove', t.path('tiny.p64'), '--profile', 'full', '--licence', t.path('licence.txt'), '--permits', 'local-inference', '--force', '-q',
+            *options)
+
+
+def ask_container(t, more, status=0, *options, **how):
+    r = t.quoin('run', t.path('tiny.p64'), *ASK, '--governed', policy(t, '[provenance]\n' + more, **how), '--json', *options)
+    t.equal(r.status, status, r.describe())
+    return r.json()
+
+
+@test
+def a_model_of_which_too_little_is_known_is_blocked(t):
+    container(t)
+    t.equal(ask_container(t, 'require_provenance = 1\n', 12)['reason'], 'model-provenance')
+    prove(t)
+    t.equal(ask_container(t, 'require_provenance = 3\n')['outcome'], 'COMPLETED')
+    object = ask_container(t, 'require_provenance = 4\n', 12)
+    t.equal(object['reason'], 'model-provenance')
+    object = ask_container(t, 'require_provenance = 3\nrequire_signature = yes\ntrusted_keys = trusted\n', 12)
+    t.equal(object['reason'], 'model-provenance')
+    prove(t, '--key', t.path('maker.key'))
+    object = ask_container(t, 'require_provenance = 3\nrequire_signature = yes\ntrusted_keys = trusted\n')
+    t.has(result(object, 'licence')['detail'], 'level 3')
+    with open(t.path('tiny.p64'), 'r+b') as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+    t.equal(ask_container(t, 'require_provenance = 1\n', 12)['reason'], 'model-provenance')
+
+
+@test
+def a_use_that_the_licence_does_not_permit_is_blocked(t):
+    container(t)
+    prove(t)
+    t.equal(ask_container(t, 'uses = local-inference\n')['outcome'], 'COMPLETED')
+    object = ask_container(t, 'uses = local-inference commercial\n', 12)
+    t.equal(object['reason'], 'licence')
+    t.has(result(object, 'licence')['detail'], 'commercial')
+
+
+def consent(t, name, is_signed=True, to='did:example:ana', scope='local-inference', until=4102444800000):
+    with open(t.path(name), 'w', encoding='ascii') as file:
+        file.write(f'granted_by = did:example:maker\ngranted_to = {to}\nscope = {scope}\nvalid_from = 0\nvalid_until = {until}\n')
+    if is_signed:
+        t.exits(0, 'prove', '--sign-consent', t.path(name), '--key', t.path('maker.key'), '-q')
+    return t.path(name)
+
+
+@test
+def a_consent_has_to_be_for_who_asks_hold_now_and_be_signed(t):
+    container(t)
+    need = 'require_consent = yes\ntrusted_keys = trusted\n'
+    prove(t)
+    t.equal(ask_container(t, need, 12)['reason'], 'consent')
+    for how in ({'to': 'did:example:eve'}, {'until': 1000}):
+        prove(t, '--consent', consent(t, 'no.consent', **how))
+        t.equal(ask_container(t, need, 12)['reason'], 'consent')
+    prove(t, '--consent', consent(t, 'bare.consent', is_signed=False))
+    t.equal(ask_container(t, need, 12)['reason'], 'consent')
+    prove(t, '--consent', consent(t, 'yes.consent'))
+    t.equal(ask_container(t, need)['outcome'], 'COMPLETED')
+
+
+@test
+def a_scope_with_a_consent_is_used_only_by_whom_it_is_for(t):
+    container(t)
+    volume(t, '-g', GRAPH)
+    more = 'trusted_keys = trusted\n' + SCOPE + 'consent = scope.consent\n'
+    for to, scope, status in (('did:example:ana', GRAPH, 0), ('did:example:eve', GRAPH, 12), ('did:example:ana', 'http://elsewhere.example/', 12)):
+        consent(t, 'scope.consent', to=to, scope=scope)
+        object = ask_container(t, more, status, '--scope', GRAPH, '--facts', '1')
+        t.equal(object['reason'], 'consent' if status else 'none')
+
+
+@test
+def kernels_without_certificates_are_blocked_before_they_compute(t):
+    container(t)
+    prove(t)
+    object = ask_container(t, 'require_certified_kernels = yes\n', 12)
+    t.equal((object['reason'], object['answer']['text']), ('model-provenance', None))
+    t.has(result(object, 'infer')['detail'], 'kernel', 'certificate')
+
+
+@test
+def a_record_of_the_answer_can_be_checked_and_computed_again(t):
+    container(t)
+    prove(t)
+    volume(t, '-g', GRAPH)
+    object = ask_container(t, 'record = yes\n' + SCOPE, 0, '--ctx', '1024', '--graph', t.path('harbour.q42'), '--facts', '1', '--prompt', 'Petrel')
+    for name, text in (('prompt', 'Petrel'), ('context', object['answer']['context'])):
+        with open(t.path(name), 'w', encoding='utf-8') as file:
+            file.write(text)
+    r = t.quoin('check', t.path('tiny.p64'), '--log', t.path('log'), '--generation', object['receipt']['generation'].split(':')[-1], '--replay',
+                '--prompt', t.path('prompt'), '--context', t.path('context'), '--backend', 'reference', '--json')
+    answers = {one['name']: one for one in r.json()['generation']['results']}
+    t.equal([answers[name]['verdict'] for name in ('record', 'model', 'replay')], ['PASS', 'PASS', 'PASS'], answers)
+
+
+# ---------------------------------------------------------------- while it computes
+@test
+def a_sentinel_of_the_policy_ends_an_answer_that_is_then_not_shown(t):
+    with open(t.path('rules.ini'), 'w', encoding='ascii') as file:
+        file.write('[phrase]\naction = abort\nphrase = "world"\n')
+    r = t.quoin('run', make_tiny(t.path('tiny.gguf')), *ASK, '--governed', policy(t, '[sentinel]\nfile = rules.ini\n'), '--json')
+    t.equal(r.status, 12, r.describe())
+    t.equal((r.json()['reason'], r.json()['answer']['text']), ('sentinel', None))
+    r = t.quoin('run', t.path('tiny.gguf'), *ASK, '--governed', t.path('policy.ini'), '--sentinel', t.path('rules.ini'))
+    t.equal(r.status, 13)
+    t.has(r.err, 'sentinel of its own')
+
+
+@test
+def an_interrupt_ends_a_run_with_nothing_shown_and_a_record(t):
+    make_tiny(t.path('tiny.gguf'))
+    more = f'[thermal]\nhwmon = none\nzones = none\nnvml = {os.path.abspath(os.path.join(BINARY, "tests", "fake_nvml.so"))}\nevery = 1\n'
+    child = t.start('run', t.path('tiny.gguf'), '--prompt', 'a', '-n', '2000', '--ctx', '4096', '--backend', 'reference', '--governed',
+                    policy(t, more + 'critical = 200\nwarm = 1\n'), '--json', env={'FAKE_NVML_CELSIUS': '50 50'})
+    time.sleep(0.5 * SLOWNESS)
+    child.send_signal(signal.SIGINT)
+    r = t.finish(child)
+    t.equal((r.status, r.json()['reason'], r.json()['answer']['text']), (12, 'cancelled', None))
+    t.equal(audits(t)[-1][-1]['detail'], 'BLOCKED')
 
 
 if __name__ == '__main__':

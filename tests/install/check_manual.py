@@ -90,6 +90,10 @@ def check_policy(page, room):
             told.update((section.upper(), word) for word in re.findall(r"\w+", line))
     for section, key in sorted(rows ^ told):
         complain(f"{page.name}: [{section.lower()}] {key} stands in only one of the page and policy_rows.def")
+    codes = re.findall(r'^CODE\(\w+, UINT64_C\((\w+)\), "([\w-]+)"', (room / "gate_codes.def").read_text(), re.MULTILINE)
+    reasons = re.findall(r"^\.It ([\w-]+)\n([0-9a-f]{16}):", text.partition(".Sh REASONS")[2], re.MULTILINE)
+    if [(word, int(number, 16)) for number, word in codes if word != "none"] != [(word, int(number, 16)) for word, number in reasons]:
+        complain(f"{page.name}: the reasons are not those of gate_codes.def")
     gates = re.findall(r'^    \{"(\w+)", GATE_', (room / "gate.c").read_text(), re.MULTILINE)
     listed = re.findall(r"^\.It (\w+)$", text.partition(".Sh GATES")[2].partition(".El")[0], re.MULTILINE)
     if gates != listed:
@@ -133,7 +137,7 @@ def main():
         compare(f"completion of {command}", read_completion_options(script, command), own)
     check_page(man / "quoin.1", TOP_SECTIONS)
     check_page(man / "quoin.conf.5", ("NAME", "DESCRIPTION", "EXAMPLES", "SEE ALSO"))
-    check_page(man / "quoin-policy.5", ("NAME", "DESCRIPTION", "GATES", "EXAMPLES", "SEE ALSO"))
+    check_page(man / "quoin-policy.5", ("NAME", "DESCRIPTION", "GATES", "REASONS", "EXAMPLES", "SEE ALSO"))
     check_policy(man / "quoin-policy.5", room.parent / "govern")
     compare("quoin.1", read_page_options(man / "quoin.1"), shared)
     compare("completion's common options", read_completion_options(script, ""), shared)

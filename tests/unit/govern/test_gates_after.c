@@ -244,6 +244,36 @@ static void a_statement_of_a_scope_that_needs_signers_waits_too(void **state) {
     fixture_release(r);
 }
 
+static void several_sections_name_all_signers_the_highest_threshold_and_the_shortest_time(void **state) {
+    (void)state;
+    claim(11, 0);
+    request *r = structured("[scope " SCOPE "]\nvolume = open.q42\nsuspend = yes\nsigners = did:a did:b did:c\nthreshold = 3\nexpires = 2h\n"
+                            "[predicate http://h.example/p]\nsuspend = yes\nsigners = did:b did:d\nthreshold = 1\nexpires = 1h\n");
+    assert_outcome(r, OUTCOME_SUSPENDED, CODE_SIGNERS, 11);
+    const wal_agreement *one = wal_state_find(wal_get_state(r->log), r->agreement);
+    assert_int_equal(one->terms.n_signers, 4);
+    assert_int_equal(one->terms.threshold, 3);
+    assert_int_equal(one->terms.expires_ms, FIXTURE_START + 3600000);
+    fixture_release(r);
+}
+
+static void more_than_eight_signers_are_refused(void **state) {
+    (void)state;
+    claim(11, 0);
+    request *r = structured("[scope " SCOPE "]\nvolume = open.q42\nsuspend = yes\nsigners = a b c d e\n"
+                            "[predicate http://h.example/p]\nsuspend = yes\nsigners = f g h i\n");
+    assert_outcome(r, OUTCOME_FAILED, CODE_COMMIT, 13);
+    assert_int_equal(fixture_count_pending(), 0);
+    fixture_release(r);
+}
+
+static void details_have_nothing_that_moves_a_cursor(void **state) {
+    gate_result one = {.gate = "output"};
+    (void)state;
+    gate_say(&one, VERDICT_NOTE, CODE_NONE, "a\x1b[2Jb\n%s", "\xc3");
+    assert_string_equal(one.detail, "a?[2Jb?");
+}
+
 static void what_cannot_be_committed_failed_and_says_so(void **state) {
     char path[CORPUS_PATH_SIZE + 8];
     (void)state;
@@ -285,6 +315,27 @@ static void a_commit_without_its_key_is_failed(void **state) {
     assert_int_equal(policy_read(path, &rules, NULL), QN_OK);
     r->rules = &rules;
     assert_outcome(r, OUTCOME_FAILED, CODE_COMMIT, 13);
+    assert_int_equal(fixture_count_quins(), 0);
+    policy_free(&rules);
+    fixture_release(r);
+}
+
+static void conduct_that_cannot_be_signed_is_failed_and_still_in_the_list(void **state) {
+    char path[CORPUS_PATH_SIZE + 16];
+    policy rules;
+    (void)state;
+    request *r = fixture_request("");
+    fixture_write("keyed.ini", "[policy]\nversion = 7\n[agent]\ndid = did:a\n[commit]\nlog = log\nkey = no.key\n");
+    snprintf(path, sizeof path, "%s/keyed.ini", fixture_folder);
+    assert_int_equal(policy_read(path, &rules, NULL), QN_OK);
+    r->rules = &rules;
+    r->intent = "llm:DishonestOperation";
+    gates_run(r);
+    assert_int_equal(r->outcome, OUTCOME_FAILED);
+    assert_int_equal(r->code, CODE_AUDIT);
+    assert_true(r->is_logged);
+    assert_non_null(strstr(fixture_last_audit(), "intent block conduct"));
+    assert_non_null(strstr(fixture_last_audit(), "FAILED"));
     assert_int_equal(fixture_count_quins(), 0);
     policy_free(&rules);
     fixture_release(r);
@@ -347,9 +398,13 @@ int main(void) {
         TEST(a_claim_is_no_evidence_for_itself),
         TEST(a_statement_whose_predicate_needs_signers_waits),
         TEST(a_statement_of_a_scope_that_needs_signers_waits_too),
+        TEST(several_sections_name_all_signers_the_highest_threshold_and_the_shortest_time),
+        TEST(more_than_eight_signers_are_refused),
+        TEST(details_have_nothing_that_moves_a_cursor),
         TEST(what_cannot_be_committed_failed_and_says_so),
         TEST(a_run_whose_record_cannot_be_written_is_not_completed),
         TEST(a_commit_without_its_key_is_failed),
+        TEST(conduct_that_cannot_be_signed_is_failed_and_still_in_the_list),
         TEST(old_records_go_as_the_policy_says_but_statements_never),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

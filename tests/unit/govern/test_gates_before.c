@@ -269,6 +269,20 @@ static void a_dry_run_asks_everything_and_computes_and_writes_nothing(void **sta
     fixture_release(r);
 }
 
+static void seventeen_scopes_in_a_dry_run_are_told_and_sixteen_looked_at(void **state) {
+    const q42_quin quin = q42_quin_make(1, 2, 3, 0, 0);
+    (void)state;
+    fixture_volume("open.q42", &quin, 1, false);
+    request *r = fixture_request(OPEN_SCOPE);
+    want_17_scopes(r);
+    r->is_dry = true;
+    gates_run(r);
+    assert_int_equal(fixture_result(r, "intent")->code, CODE_TOO_MANY_SCOPES);
+    assert_int_equal(fixture_result(r, "scope")->verdict, VERDICT_PASS);
+    assert_int_equal(r->n_volumes, 16);
+    fixture_release(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_rule_about_intents_says_no_when_it_should, fixture_setup, fixture_teardown),
@@ -280,6 +294,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_cancelled_request_asks_no_further_gate, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_hot_machine_does_only_what_is_critical, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(who_acts_is_said_in_two_statements_with_right_parity, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(seventeen_scopes_in_a_dry_run_are_told_and_sixteen_looked_at, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_dry_run_asks_everything_and_computes_and_writes_nothing, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
