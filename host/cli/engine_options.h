@@ -47,6 +47,8 @@ typedef struct engine {
     plan *p;
     session *s;
     double load_seconds;    /* file to ready session */
+    double open_seconds;    /* of it: mapping, reading and checking the model */
+    double bind_seconds;    /* of it: plan, weights on the device, session */
 } engine;
 
 /* Opens the model, chooses the backend, plans, prints memory and the line that says what runs where. The error is in

@@ -32,6 +32,7 @@ HOST = {
     "wal": {"base", "graph", "keys"},
     "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
+    "bench": {"base", "backends", "model", "text", "decode"},
     "prove": {"base", "model", "convert", "graph", "keys", "wal", "decode"},
     "certify": {"base", "backends", "model", "text", "decode"},
     "sentinel": {"base", "text", "decode"},
@@ -39,7 +40,7 @@ HOST = {
     "constrain": {"base", "backends", "model", "text", "graph", "decode"},
     "govern": {"base", "graph", "ground", "keys", "model", "prove", "rules", "wal"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal",
+    "cli": {"base", "backends", "model", "text", "decode", "bench", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal",
             "adapt", "sentinel", "residency", "prove", "certify"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }

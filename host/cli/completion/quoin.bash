@@ -44,7 +44,7 @@ _quoin_options() {
             ;;
         rules) echo '--shapes --rules --closed --derived --depth --max-facts -s -r' ;;
         perplexity) echo "--file --windows -f $_quoin_options_engine" ;;
-        bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
+        bench) echo "--prompt-length --decode-length --depth --repeat --text --compare --profile -p -n -d -r $_quoin_options_engine" ;;
         query)
             echo '--prefix --where --select --distinct --limit --offset --count --exists --format --explain --terms --strict -p -w -s -n -c -f'
             ;;
