@@ -8,6 +8,7 @@
 
 #include <quoin/ntriples.h>
 
+#include "base/decimal.h"
 #include "govern/agreement.h"
 #include "govern/governed_log.h"
 
@@ -140,19 +141,39 @@ static void take_agent(settling *s, fmt_str detail) {
     }
 }
 
+/* " HEX16", from where *at stands. */
+static bool take_signer(const char **at, uint64_t *out) {
+    uint8_t bytes[sizeof *out];
+    char hex[2 * sizeof bytes + 1];
+    if (**at != ' ' || strlen(*at) < sizeof hex) {
+        return false;
+    }
+    memcpy(hex, *at + 1, sizeof hex - 1);
+    hex[sizeof hex - 1] = 0;
+    *out = 0;
+    const bool is_hex = key_parse_hex(hex, sizeof bytes, bytes);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        *out = *out << 8 | bytes[i];
+    }
+    *at += sizeof hex;
+    return is_hex;
+}
+
+/* As print_signers has it. */
 static bool take_signers(settling *s, fmt_str detail) {
     char text[(QWAL_MAX_SIGNERS + 2) * 24];
-    char *at = text, *end;
+    const char *at = text;
+    uint64_t threshold = 0, time = 0;
+    wal_proposal *p = &s->proposal;
     snprintf(text, sizeof text, "%.*s", (int)detail.size, detail.data);
-    const unsigned long threshold = strtoul(at, &end, 10);
-    const uint64_t time = strtoull(end, &end, 10);
-    while (*end == ' ' && s->proposal.n_signers < QWAL_MAX_SIGNERS) {
-        s->proposal.signers[s->proposal.n_signers++] = strtoull(end + 1, &end, 16);
+    bool is_right = decimal_read(&at, QWAL_MAX_SIGNERS, &threshold) && *at++ == ' ' && decimal_read(&at, UINT64_MAX >> 1, &time);
+    while (is_right && *at != 0 && p->n_signers < QWAL_MAX_SIGNERS) {
+        is_right = take_signer(&at, &p->signers[p->n_signers++]);
     }
-    s->proposal.threshold = (uint8_t)threshold;
-    s->proposal.expires_ms = wal_now(s->log) + time;
+    p->threshold = (uint8_t)threshold;
+    p->expires_ms = wal_now(s->log) + time;
     s->has_signers = true;
-    return *end == 0 && threshold > 0 && threshold <= s->proposal.n_signers;
+    return is_right && *at == 0 && threshold > 0 && threshold <= p->n_signers;
 }
 
 static bool read_quin(const qwal_audit_entry *entry, q42_quin *out) {
