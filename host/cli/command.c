@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/scrub.h"
 #include "base/words.h"
 #include "common/utf8.h"
 
@@ -233,6 +234,7 @@ static void protect_output(void) {
         close(copy);
     } else if (copy >= 0) {
         (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+        setvbuf(private_output, NULL, _IONBF, 0); /* each piece is written at once anyway, and no answer stays in a buffer */
     }
 }
 
@@ -330,7 +332,7 @@ int command_print_json(command_context *c, json_t *object) {
         return EXIT_NO_MEMORY;
     }
     const bool is_written = command_write(text, strlen(text)) && command_write("\n", 1);
-    free(text);
+    scrub_free(text, strlen(text) + 1); /* an answer may be in it */
     return is_written ? EXIT_DONE : EXIT_IO;
 }
 

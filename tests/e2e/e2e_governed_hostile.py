@@ -345,6 +345,38 @@ def events_of_a_governed_run_end_with_everything_overwritten(t):
     t.equal((r.status, r.out), (6, b''), r.describe())
 
 
+def find_at_exit(t, word, *args, **how):
+    """Where this word is in memory when the program ends."""
+    env = {'LD_PRELOAD': os.path.abspath(os.path.join(BINARY, 'tests', 'words_at_exit.so')), 'WORDS_AT_EXIT': word.encode().hex(),
+           'WORDS_AT_EXIT_FILE': t.path('found')}
+    r = t.quoin(*args, env=env, **how)
+    lines = open(t.path('found'), encoding='utf-8').read().splitlines()
+    t.equal(lines[-1:], ['done'], r.describe())
+    return r, lines[:-1]
+
+
+@test
+def nothing_of_prompt_answer_and_facts_is_in_memory_when_a_run_ends(t):
+    """Let through or refused, printed or as JSON: the scrub is no option."""
+    if SANITIZER:
+        raise Skipped('a sanitizer keeps what was freed')
+    volume(t, '-g', GRAPH)
+    with open(t.path('answer.gbnf'), 'w', encoding='ascii') as file:
+        file.write('root ::= a b c\na ::= "dear hid"\nb ::= "den w"\nc ::= "ord"\n') # whose own text has no such words
+    with open(t.path('prompt'), 'w', encoding='ascii') as file:
+        file.write('the Marked word: Petrel tide-table')
+    usual = ['run', make_tiny(t.path('tiny.gguf')), '--ctx', '1024', '--backend', 'reference', '-n', '40']
+    grammar, graph = ['--grammar', t.path('answer.gbnf')], ['--graph', t.path('harbour.q42'), '--facts', '2']
+    for more, status in ((SCOPE, 0), (SCOPE + '[limits]\ntokens = 1\n', None)):
+        for format in ([], ['--json']):
+            for word in ('Marked word', 'hidden word'):
+                r, places = find_at_exit(t, word, *usual, *grammar, *graph, '--prompt-file', t.path('prompt'), '--governed', policy(t, COLD + more), *format)
+                t.true(r.status == status or status is None, r.describe())
+                t.equal(places, [], word)
+    r, places = find_at_exit(t, 'Marked word', *usual, '--prompt', 'the Marked word', '--governed', policy(t, COLD))
+    t.equal((r.status, places), (0, []))
+
+
 @test
 def an_adapter_is_in_the_record_and_has_to_be_known_where_the_model_has(t):
     make_tiny(t.path('tiny.gguf'))
