@@ -369,7 +369,7 @@ def nothing_of_prompt_answer_and_facts_is_in_memory_when_a_run_ends(t):
     grammar, graph = ['--grammar', t.path('answer.gbnf')], ['--graph', t.path('harbour.q42'), '--facts', '2']
     for more, status in ((SCOPE, 0), (SCOPE + '[limits]\ntokens = 1\n', None)):
         for format in ([], ['--json']):
-            for word in ('Marked word', 'hidden word'):
+            for word in ('Marked word', 'hidden word', 'harbour.example/petrel'):
                 r, places = find_at_exit(t, word, *usual, *grammar, *graph, '--prompt-file', t.path('prompt'), '--governed', policy(t, COLD + more), *format)
                 t.true(r.status == status or status is None, r.describe())
                 t.equal(places, [], word)
