@@ -59,6 +59,18 @@ const model_tensor *model_find(const model *m, const char *name) {
     return NULL;
 }
 
+bool model_tensor_panels(const model_tensor *tensor, blk_panels *out) {
+    uint64_t n_rows = 1;
+    for (uint32_t k = 1; k < tensor->rank; k++) {
+        n_rows *= tensor->dims[k];
+    }
+    if (!tensor->is_in_panels || !blk_panels_init(out, blk_panel_find(tensor->type), n_rows, tensor->dims[0])) {
+        return false;
+    }
+    blk_panels_attach(out, tensor->data);
+    return true;
+}
+
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err) {
     const blk_info *info = blk_get_info(tensor->type);
     if (info != NULL && info->can_decode) {
@@ -126,9 +138,11 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
     QN_TRY(allocate_tensors(m, m->p64.header.tensor_count, err), err, "opening %s", m->file.path);
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         const p64_tensor t = p64_get_tensor(&m->p64, i);
+        const bool is_in_panels = blk_panel_of_dtype(t.dtype) != BLK_NO_PANELS;
         m->tensors[i] = (model_tensor){.name = t.name,
                                        .hash = t.source_name_hash & FNV_Q_MASK,
-                                       .type = t.dtype,
+                                       .type = is_in_panels ? t.dtype - BLK_PANEL_DTYPE : t.dtype,
+                                       .is_in_panels = is_in_panels,
                                        .rank = t.rank,
                                        .dims = {t.dims[0], t.dims[1], t.dims[2], t.dims[3]},
                                        .data = t.blob.data,

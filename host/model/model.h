@@ -13,6 +13,7 @@
 #include <quoin/blocks.h>
 #include <quoin/gguf.h>
 #include <quoin/p64.h>
+#include <quoin/panels.h>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -34,7 +35,8 @@ enum { MODEL_GGUF = 1, MODEL_P64 = 2 };
 typedef struct model_tensor {
     fmt_str name;       /* as the file spells it */
     uint64_t hash;      /* low 60 bits of FNV-1a-64 of the source name */
-    blk_type type;
+    blk_type type;      /* of the elements, whatever the arrangement */
+    bool is_in_panels;  /* `data` are panels of that type (panels.h), not standard blocks */
     uint32_t rank;
     uint64_t dims[4];   /* dims[0] contiguous; 1 from rank on */
     const uint8_t *data;
@@ -87,6 +89,9 @@ void model_close(model *m);
 
 /* The tensor with this GGUF name, or null. */
 const model_tensor *model_find(const model *m, const char *name);
+
+/* Lays the tensor out as panels; false when it is not in panels. */
+bool model_tensor_panels(const model_tensor *tensor, blk_panels *out);
 
 /* QN_OK when the tensor's type can be computed with; QN_BAD_FILE, naming tensor and type, when it can only be kept. */
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err);

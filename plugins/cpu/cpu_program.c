@@ -73,7 +73,7 @@ qn_status cpu_check(qn_device *device, const qn_program *program, const qn_compi
     }
     qn_status status = copy_options(theirs, &options, err);
     if (status == QN_OK) {
-        status = qn_program_validate(program, program->total_bytes, err);
+        status = qn_program_validate_flags(program, program->total_bytes, QN_BUFFER_PANELS, err);
     }
     for (uint32_t i = 0; status == QN_OK && i < program->n_ops; i++) {
         qn_verdict *const verdict = (qn_verdict *)(void *)((char *)verdicts + i * stride);
@@ -217,7 +217,7 @@ qn_status cpu_compile(qn_device *device, const qn_program *program, const qn_lim
         return qn_fail(err, QN_BAD_ARG, "compile: a null argument");
     }
     qn_status status = copy_options(theirs, &options, err);
-    status = status != QN_OK ? status : qn_program_validate(program, program->total_bytes, err);
+    status = status != QN_OK ? status : qn_program_validate_flags(program, program->total_bytes, QN_BUFFER_PANELS, err);
     status = status != QN_OK ? status : qn_limits_read(program, limits, &own_limits, err);
     if (status != QN_OK) {
         return status;
@@ -284,9 +284,8 @@ qn_status cpu_plan_memory(qn_device *device, const qn_program *program, const qn
         const qn_buffer *const info = qn_program_buffer(prog->program, i);
         if (info->role == QN_ROLE_WEIGHT) {
             const uint64_t packed = cpu_weight_bytes(prog, i);
-            const uint64_t rows = qn_buffer_rows(info, 1, 1, 1);
             plan.host_bytes[QN_MEM_WEIGHTS] += packed;
-            plan.borrowed_bytes += packed == 0 ? qn_format_bytes(info->format, info->dims[0]) * rows : 0;
+            plan.borrowed_bytes += packed == 0 ? cpu_weight_borrowed(prog, i) : 0;
         } else if (info->role == QN_ROLE_STATE) {
             plan.host_bytes[QN_MEM_STATE] += cpu_state_bytes(prog, i);
         }

@@ -55,7 +55,7 @@ _quoin_values() {
         --base) [ "$2" = publish ] && echo 'base32 base58 hex' ;;
         --long-literals) echo 'refuse reject' ;;
         --privacy) echo 'sanctuary restricted commons' ;;
-        --layout) echo 'packed plain auto' ;;
+        --layout) echo 'packed panel plain auto' ;;
         --weights) echo 'keep q4_k_soa f16 ffn-q4_0 ffn-ternary' ;;
         --template)
             echo 'chatml llama2 llama3 gemma mistral-v1 mistral-v3 mistral-tekken mistral-v7 mistral-v7-tekken phi3 phi4 phi4-mini zephyr' ;;

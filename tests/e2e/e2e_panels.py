@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Containers in panels: made of a GGUF and of a container, turned back byte for byte, run with the same bits on every backend."""
+import filecmp
+import json
+import os
+
+from decoder64 import Q8_0, Spec, make_weights, write_gguf
+from logits import same_logits
+from program import *
+
+VECTORS = os.path.join(SOURCE, 'tests', 'vectors', 'panels')
+PROMPTS, FOLLOW = [[1, 5, 9, 2], [7]], [3, 1, 4]
+# Embedding that is the output too; one that is not; q, k, v in one matrix, whose parts begin inside a panel.
+SHAPES = {'tied': ('llama', {}), 'untied': ('llama', {'is_tied': False}), 'fused': ('phi3', {})}
+
+
+def make_model(t, shape):
+    arch, changes = SHAPES[shape]
+    spec = Spec(arch, n_embd=32, n_ff=64, matrix_type=Q8_0, **changes)
+    write_gguf(t.path('model.gguf'), spec, make_weights(spec, seed=11))
+    return t.path('model.gguf')
+
+
+def convert(t, source, name, *options):
+    said = t.exits(0, 'convert', source, '-o', t.path(name), '--json', *options).json()
+    return t.path(name), said
+
+
+def types_of(t, path):
+    return {x['name']: x['type'] for x in t.exits(0, 'inspect', path, '--json').json()['tensor_list']}
+
+
+def check_shape(t, shape):
+    model = make_model(t, shape)
+    panels, said = convert(t, model, 'panels.p64', '--layout', 'panel')
+    packed, _ = convert(t, model, 'packed.p64')
+    t.equal(said['converted'], 0)
+    t.true(said['panels'] > 4, f'{said["panels"]} tensors are panels')
+    t.exits(0, 'verify', panels)
+    again, _ = convert(t, packed, 'again.p64', '--layout', 'panel')
+    back, _ = convert(t, panels, 'back.p64', '--layout', 'packed')
+    t.true(filecmp.cmp(panels, again, shallow=False), 'panels of the container differ from those of the GGUF')
+    t.true(filecmp.cmp(packed, back, shallow=False), 'turned back, it is another container')
+    for backend, numeric in (('reference', 'f32acc'), ('cpu', 'f32acc'), ('cpu', 'act8')):
+        same_logits(t, packed, panels, PROMPTS, follow=FOLLOW, backend=backend, numeric=numeric)
+        same_logits(t, model, panels, PROMPTS, follow=FOLLOW, backend=backend, numeric=numeric)
+
+
+for name in SHAPES:
+    add_test(f'a_model_with_{name}_matrices_has_the_same_bits_in_panels', lambda t, n=name: check_shape(t, n))
+
+
+@test
+def an_embedding_is_in_panels_only_when_it_is_the_output_too(t):
+    tied, _ = convert(t, make_model(t, 'tied'), 'tied.p64', '--layout', 'panel')
+    untied, _ = convert(t, make_model(t, 'untied'), 'untied.p64', '--layout', 'panel')
+    t.equal(types_of(t, tied)['token_embd.weight'], 'Q8_0 panels')
+    t.equal(types_of(t, untied)['token_embd.weight'], 'Q8_0')
+    t.equal(types_of(t, untied)['output.weight'], 'Q8_0 panels')
+
+
+@test
+def the_frozen_vectors_are_written_byte_for_byte_and_turned_back(t):
+    page = ['--page-log2', '8', '--no-companion']
+    panels, said = convert(t, os.path.join(VECTORS, 'standard.p64'), 'panels.p64', '--layout', 'panel', *page)
+    t.equal((said['tensors'], said['panels'], said['kept']), (12, 10, 0))
+    t.true(filecmp.cmp(panels, os.path.join(VECTORS, 'panels.p64'), shallow=False), 'the vectors have other panels')
+    back, _ = convert(t, os.path.join(VECTORS, 'panels.p64'), 'back.p64', '--layout', 'packed', *page)
+    t.true(filecmp.cmp(back, os.path.join(VECTORS, 'standard.p64'), shallow=False), 'the vectors have other blocks')
+
+
+@test
+def types_are_converted_and_then_put_into_panels(t):
+    panels, said = convert(t, make_model(t, 'tied'), 'out.p64', '--layout', 'panel', '--weights', 'ffn-ternary')
+    types = types_of(t, panels)
+    t.equal(types['blk.0.ffn_up.weight'], 'TERNARY panels')
+    t.equal(types['blk.0.attn_q.weight'], 'Q8_0 panels')
+    t.true(said['converted'] > 0, 'nothing was converted')
+    plain, _ = convert(t, t.path('model.gguf'), 'plain.p64', '--weights', 'ffn-ternary')
+    same_logits(t, plain, panels, PROMPTS, follow=FOLLOW, backend='cpu', numeric='act8')
+    same_logits(t, plain, panels, PROMPTS, follow=FOLLOW)
+
+
+def patched(t, name):
+    """panels.p64 with one of the changes of the manifest, checksums right."""
+    with open(os.path.join(VECTORS, 'manifest.json')) as f:
+        item = next(x for x in json.load(f)['broken'] if x['name'] == name)
+    with open(os.path.join(VECTORS, 'panels.p64'), 'rb') as f:
+        data = bytearray(f.read())
+    for at, new in item['patches']:
+        data[at:at + len(new) // 2] = bytes.fromhex(new)
+    with open(t.path('bad.p64'), 'wb') as f:
+        f.write(data)
+    return t.path('bad.p64'), item
+
+
+@test
+def bits_that_no_rearrangement_sets_are_named_with_their_byte(t):
+    for name in ('padding_behind_scales', 'seventh_bit_of_a_scale', 'ternary_digit_3', 'rows_of_half_a_block'):
+        path, item = patched(t, name)
+        r = t.exits(1, 'verify', path)
+        t.has(r.err + r.out, item['rule'], str(item['offset']))
+        r = t.exits(1, 'convert', path, '-o', t.path('out.p64'), '--layout', 'packed', '--no-companion')
+        t.has(r.err, item['rule'])
+        t.true(not os.path.exists(t.path('out.p64')), 'something was written')
+
+
+@test
+def a_container_whose_tensors_have_no_names_is_refused(t):
+    extended, _ = convert(t, make_model(t, 'fused'), 'extended.p64', '--extended')
+    r = t.quoin('convert', extended, '-o', t.path('out.p64'), '--layout', 'panel')
+    if r.status != 0:  # fused matrices have no role, so their names are gone
+        t.equal(r.status, 1)
+        t.has(r.err, 'no name of its own', 'extended')
+    t.true(r.status != 0 or os.path.exists(t.path('out.p64')), 'nothing was written')
+
+
+@test
+def a_container_is_not_its_own_output(t):
+    packed, _ = convert(t, make_model(t, 'tied'), 'model.p64')
+    t.exits(0, 'convert', packed, '--layout', 'panel')
+    t.true(os.path.exists(t.path('model.panel.p64')) and os.path.exists(t.path('model.panel.q42')), 'no pair of that name')
+    t.exits(6, 'convert', packed, '-o', packed, '--force', '--layout', 'panel')
+
+
+if __name__ == '__main__':
+    main()
