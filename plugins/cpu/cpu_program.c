@@ -26,12 +26,23 @@ static const char *refuse_state(const qn_program *program, const uint32_t *opera
     return NULL;
 }
 
+/* Rows so long that a panel of them would have 2^32 bytes. */
+static bool has_long_panels(const qn_buffer *buffer) {
+    const uint32_t kind = blk_panel_find(buffer->format);
+    cpu_panels panels;
+    return buffer->role == QN_ROLE_WEIGHT && buffer->rank == 2 && kind != BLK_NO_PANELS &&
+           !blk_panels_init(&panels, kind, buffer->dims[1], buffer->dims[0]);
+}
+
 /* Why this op cannot be run, or null. */
 static const char *refuse_op(const qn_program *program, const qn_op *op) {
     const uint32_t *const operands = qn_program_operands(program, op);
     for (uint32_t i = 0; i < op->n_inputs + op->n_outputs; i++) {
         if (!has_small_dims(qn_program_buffer(program, operands[i]))) {
             return "a dimension exceeds 2^31";
+        }
+        if (has_long_panels(qn_program_buffer(program, operands[i]))) {
+            return "sixteen rows of a weight exceed 2^32 bytes";
         }
     }
     switch (op->op) {
