@@ -1,12 +1,22 @@
-/* blk_panels_pack.c — from standard blocks to panels. */
+/* blk_panels_pack.c — from standard blocks to panels.
+ *
+ * One function a type, made of the same inline parts with the type as a constant: packing happens while a user waits, and should
+ * cost little more than reading and writing the bytes.
+ */
 #include <quoin/panels.h>
 
 #include "blk_impl.h"
 #include "blk_panels.h"
 
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
+
 /* --- Reading the standard blocks -------------------------------------------------------------------------------------- */
 
-static void read_nibbles(const uint8_t *at, uint64_t *q) {
+static ALWAYS_INLINE void read_nibbles(const uint8_t *at, uint64_t *q) {
     for (uint32_t i = 0; i < 2; i++) {
         const uint64_t x = load_u64(at + 8 * i);
         q[i] = x & EACH_BYTE(15);
@@ -15,18 +25,18 @@ static void read_nibbles(const uint8_t *at, uint64_t *q) {
 }
 
 /* Eight bits become bit 4 of eight bytes. */
-static uint64_t spread_bits(uint8_t bits) {
+static ALWAYS_INLINE uint64_t spread_bits(uint8_t bits) {
     const uint64_t own = EACH_BYTE(bits) & UINT64_C(0x8040201008040201); /* bit i alone in byte i */
     return (own + EACH_BYTE(0x7f)) >> 3 & EACH_BYTE(16);
 }
 
-static void add_fifth_bits(const uint8_t *at, uint64_t *q) {
+static ALWAYS_INLINE void add_fifth_bits(const uint8_t *at, uint64_t *q) {
     for (uint32_t i = 0; i < 4; i++) {
         q[i] |= spread_bits(at[i]);
     }
 }
 
-static void read_simple(blk_type type, const uint8_t *at, row_block *out) {
+static ALWAYS_INLINE void read_simple(blk_type type, const uint8_t *at, row_block *out) {
     out->d = load_u16(at);
     switch (type) {
     case BLK_Q4_0: read_nibbles(at + 2, out->q); break;
@@ -52,13 +62,13 @@ static void read_simple(blk_type type, const uint8_t *at, row_block *out) {
 }
 
 /* Sub-block j of a Q4_K or Q5_K superblock, or of Q4_K_SOA: 32 nibbles out of 64. */
-static void read_half_of_64(const uint8_t *nibbles, uint32_t j, uint64_t *q) {
+static ALWAYS_INLINE void read_half_of_64(const uint8_t *nibbles, uint32_t j, uint64_t *q) {
     for (uint32_t i = 0; i < 4; i++) {
         q[i] = load_u64(nibbles + 32 * (j / 2) + 8 * i) >> 4 * (j % 2) & EACH_BYTE(15);
     }
 }
 
-static void read_q4_k_scales(const uint8_t *s, uint32_t j, row_block *out) {
+static ALWAYS_INLINE void read_q4_k_scales(const uint8_t *s, uint32_t j, row_block *out) {
     if (j < 4) {
         out->sub[0] = s[j] & 63u;
         out->submin = s[j + 4] & 63u;
@@ -68,7 +78,7 @@ static void read_q4_k_scales(const uint8_t *s, uint32_t j, row_block *out) {
     }
 }
 
-static void read_q6_k(const uint8_t *at, uint32_t j, row_block *out) {
+static ALWAYS_INLINE void read_q6_k(const uint8_t *at, uint32_t j, row_block *out) {
     const uint8_t *const low = at + 64 * (j / 4) + 32 * (j % 2);
     const uint8_t *const high = at + 128 + 32 * (j / 4);
     for (uint32_t i = 0; i < 4; i++) {
@@ -79,7 +89,7 @@ static void read_q6_k(const uint8_t *at, uint32_t j, row_block *out) {
     out->d = load_u16(at + 208);
 }
 
-static void read_super(blk_type type, const uint8_t *at, uint32_t j, row_block *out) {
+static ALWAYS_INLINE void read_super(blk_type type, const uint8_t *at, uint32_t j, row_block *out) {
     if (type == BLK_Q4_K_SOA) {
         read_half_of_64(at, j, out->q);
         out->d = load_u16(at + 128 + 2 * j);
@@ -99,115 +109,61 @@ static void read_super(blk_type type, const uint8_t *at, uint32_t j, row_block *
     }
 }
 
-static void read_ternary(const uint8_t *tensor, uint64_t first, uint32_t count, row_block *out) {
-    static const uint8_t power[5] = {1, 3, 9, 27, 81};
-    uint8_t q[BLK_PANEL_BLOCK];
-    memset(q, 1, sizeof q);
-    for (uint32_t i = 0; i < count; i++) {
-        const uint64_t at = first + i;
-        q[i] = (uint8_t)(tensor[4 + at / 5] / power[at % 5] % 3);
-    }
-    memcpy(out->q, q, sizeof q);
-}
-
-/* Block `block` of row `row`; rows and elements beyond the matrix are harmless. */
-static void read_block(const blk_panels *p, const blk_info *info, const uint8_t *tensor, uint64_t first_element, uint32_t row,
-                       uint32_t block, row_block *out) {
-    const blk_type type = info->type;
-    if (row >= p->n_rows) {
-        memset(out, 0, sizeof *out);
-        memset(out->q, type == BLK_TERNARY ? 1 : 0, sizeof out->q);
-        return;
-    }
-    const uint64_t element = first_element + (uint64_t)row * p->n_cols + (uint64_t)block * BLK_PANEL_BLOCK;
-    if (type == BLK_TERNARY) {
-        const uint32_t left = p->n_cols - block * BLK_PANEL_BLOCK;
-        read_ternary(tensor, element, left < BLK_PANEL_BLOCK ? left : BLK_PANEL_BLOCK, out);
-        return;
-    }
-    const uint8_t *const at = tensor + element / info->block_elems * info->block_bytes;
-    if (info->block_elems == BLK_PANEL_BLOCK) {
-        read_simple(type, at, out);
+/* Block j of its superblock, where there are superblocks, at `at`. The type is a constant where it is called. */
+static ALWAYS_INLINE void read_block(const blk_type type, const bool is_super, const uint8_t *at, uint32_t j, row_block *out) {
+    if (is_super) {
+        read_super(type, at, j, out);
     } else {
-        read_super(type, at, block % 8, out);
+        read_simple(type, at, out);
     }
 }
 
-/* --- Writing and reading panels --------------------------------------------------------------------------------------- */
+/* --- Writing panels --------------------------------------------------------------------------------------------------- */
 
-#if defined(__GNUC__)
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#define ALWAYS_INLINE inline
-#endif
+static ALWAYS_INLINE void put_lane(uint8_t *vectors, uint32_t v, uint32_t r, uint32_t lane) {
+    memcpy(vectors + 64 * v + 4 * r, &lane, sizeof lane);
+}
 
-/* One row's quants: four elements are one 32-bit lane of a vector; the row's lane is r. `bits` is a constant where it is called. */
-static ALWAYS_INLINE void put_row(const uint32_t bits, const uint32_t *q, uint32_t r, uint32_t (*low)[BLK_PANEL_ROWS],
-                           uint32_t (*high)[BLK_PANEL_ROWS]) {
+/* One row's quants: four elements are one 32-bit lane of a vector; the row's lane is r. */
+static ALWAYS_INLINE void put_quants(const uint32_t bits, const row_block *row, uint32_t r, uint8_t *low, uint8_t *high) {
+    uint32_t q[8];
+    memcpy(q, row->q, sizeof q);
     for (uint32_t v = 0; v < 8 && bits == 8; v++) {
-        low[v][r] = q[v];
+        put_lane(low, v, r, q[v]);
     }
     for (uint32_t v = 0; v < 2 && bits == 2; v++) {
-        low[v][r] = q[4 * v] | q[4 * v + 1] << 2 | q[4 * v + 2] << 4 | q[4 * v + 3] << 6;
+        put_lane(low, v, r, q[4 * v] | q[4 * v + 1] << 2 | q[4 * v + 2] << 4 | q[4 * v + 3] << 6);
     }
     for (uint32_t v = 0; v < 4 && bits >= 4 && bits <= 6; v++) {
-        low[v][r] = (q[v] & 0x0f0f0f0fu) | (q[v + 4] & 0x0f0f0f0fu) << 4;
+        put_lane(low, v, r, (q[v] & 0x0f0f0f0fu) | (q[v + 4] & 0x0f0f0f0fu) << 4);
     }
     if (bits == 5) {
         uint32_t x = 0;
         for (uint32_t v = 0; v < 8; v++) {
             x |= (q[v] >> 4 & 0x01010101u) << v;
         }
-        high[0][r] = x;
+        put_lane(high, 0, r, x);
     }
     for (uint32_t v = 0; v < 2 && bits == 6; v++) {
-        high[v][r] = (q[4 * v] >> 4 & 0x03030303u) | (q[4 * v + 1] >> 4 & 0x03030303u) << 2 |
-                     (q[4 * v + 2] >> 4 & 0x03030303u) << 4 | (q[4 * v + 3] >> 4 & 0x03030303u) << 6;
+        put_lane(high, v, r, (q[4 * v] >> 4 & 0x03030303u) | (q[4 * v + 1] >> 4 & 0x03030303u) << 2 |
+                                 (q[4 * v + 2] >> 4 & 0x03030303u) << 4 | (q[4 * v + 3] >> 4 & 0x03030303u) << 6);
     }
 }
 
-static ALWAYS_INLINE void put_rows(const uint32_t bits, const row_block *rows, uint8_t *quants, uint8_t *high) {
-    uint32_t low_lanes[8][BLK_PANEL_ROWS];
-    uint32_t high_lanes[2][BLK_PANEL_ROWS];
-    const uint32_t low_bits = bits == 5 || bits == 6 ? 4 : bits;
-    for (uint32_t r = 0; r < BLK_PANEL_ROWS; r++) {
-        uint32_t q[8];
-        memcpy(q, rows[r].q, sizeof q);
-        put_row(bits, q, r, low_lanes, high_lanes);
+static ALWAYS_INLINE void put_scales(const uint32_t scales, const blk_panels *p, uint8_t *panel, uint32_t block, uint32_t r,
+                                     const row_block *row) {
+    const bool is_super = scales == BLK_SCALE_SUPER_MIN || scales == BLK_SCALE_SUPER_16;
+    const uint32_t at = 2 * ((is_super ? block / 8 : block) * BLK_PANEL_ROWS + r);
+    store_u16(panel + at, row->d);
+    if (scales == BLK_SCALE_HALF_MIN || scales == BLK_SCALE_SUPER_MIN) {
+        store_u16(panel + p->min_at + at, row->m);
     }
-    memcpy(quants, low_lanes, 64 * (size_t)low_bits);
-    if (bits != low_bits) {
-        memcpy(high, high_lanes, 64 * (size_t)(bits - low_bits));
-    }
-}
-
-static void put_quants(const blk_panel_kind *kind, const row_block *rows, uint8_t *quants, uint8_t *high) {
-    switch (kind->bits) {
-    case 2: put_rows(2, rows, quants, high); break;
-    case 4: put_rows(4, rows, quants, high); break;
-    case 5: put_rows(5, rows, quants, high); break;
-    case 6: put_rows(6, rows, quants, high); break;
-    default: put_rows(8, rows, quants, high); break;
-    }
-}
-
-static void put_scales(const blk_panels *p, const blk_panel_kind *kind, uint8_t *panel, uint32_t block, const row_block *rows) {
-    if (kind->scales == BLK_SCALE_ONE) {
-        return;
-    }
-    const uint32_t at = (blk_has_super_scales(kind) ? block / 8 : block) * BLK_PANEL_ROWS;
-    for (uint32_t r = 0; r < BLK_PANEL_ROWS; r++) {
-        store_u16(panel + 2 * (at + r), rows[r].d);
-        if (p->min_at != 0) {
-            store_u16(panel + p->min_at + 2 * (at + r), rows[r].m);
-        }
-        if (kind->scales == BLK_SCALE_SUPER_MIN) {
-            panel[p->sub_at + block * BLK_PANEL_ROWS + r] = rows[r].sub[0];
-            panel[p->submin_at + block * BLK_PANEL_ROWS + r] = rows[r].submin;
-        } else if (kind->scales == BLK_SCALE_SUPER_16) {
-            panel[p->sub_at + (2 * block) * BLK_PANEL_ROWS + r] = rows[r].sub[0];
-            panel[p->sub_at + (2 * block + 1) * BLK_PANEL_ROWS + r] = rows[r].sub[1];
-        }
+    if (scales == BLK_SCALE_SUPER_MIN) {
+        panel[p->sub_at + block * BLK_PANEL_ROWS + r] = row->sub[0];
+        panel[p->submin_at + block * BLK_PANEL_ROWS + r] = row->submin;
+    } else if (scales == BLK_SCALE_SUPER_16) {
+        panel[p->sub_at + 2 * block * BLK_PANEL_ROWS + r] = row->sub[0];
+        panel[p->sub_at + (2 * block + 1) * BLK_PANEL_ROWS + r] = row->sub[1];
     }
 }
 
@@ -220,23 +176,92 @@ static void clear_padding(const blk_panels *p, uint8_t *panel) {
     }
 }
 
+/* Everything that stays what packing does not write: padding, and in the last panel the rows that the matrix does not have. */
+static void clear_panel(const blk_panels *p, uint32_t i, uint8_t *panel) {
+    if (blk_panel_valid_rows(p, i) < BLK_PANEL_ROWS) {
+        memset(panel, 0, (size_t)p->panel_bytes);
+    } else {
+        clear_padding(p, panel);
+    }
+}
+
+/* `rows` is where row 0 of the matrix begins, row_bytes the distance of rows. */
+static ALWAYS_INLINE void pack_panel(const blk_type type, const uint32_t bits, const uint32_t scales, const bool is_super,
+                                     const blk_panels *p, uint32_t i, uint8_t *panel, const uint8_t *rows, uint64_t row_bytes,
+                                     uint32_t block_bytes) {
+    const uint32_t valid = blk_panel_valid_rows(p, i), low_bits = bits == 5 || bits == 6 ? 4 : bits;
+    const uint8_t *first = rows + (uint64_t)i * BLK_PANEL_ROWS * row_bytes;
+    for (uint32_t block = 0; block < p->n_blocks; block++) {
+        const uint8_t *at = first + (uint64_t)(is_super ? block / 8 : block) * block_bytes;
+        uint8_t *low = panel + p->quants_at + (uint64_t)block * 64 * low_bits;
+        uint8_t *high = panel + p->high_at + (uint64_t)block * 64 * (bits - low_bits);
+        for (uint32_t r = 0; r < valid; r++, at += row_bytes) {
+            row_block row = {.d = 0};
+            read_block(type, is_super, at, block % 8, &row);
+            put_scales(scales, p, panel, block, r, &row);
+            put_quants(bits, &row, r, low, high);
+        }
+    }
+}
+
+/* Digits run on over rows; `first` is the element of the tensor that begins the row. */
+static void pack_ternary_row(const blk_panels *p, uint8_t *panel, uint32_t r, const uint8_t *tensor, uint64_t first) {
+    static const uint8_t power[5] = {1, 3, 9, 27, 81};
+    const uint8_t *at = tensor + 4 + first / 5;
+    uint32_t digit = (uint32_t)(first % 5), rest = *at / power[digit];
+    for (uint32_t block = 0; block < p->n_blocks; block++) {
+        row_block row;
+        uint8_t q[BLK_PANEL_BLOCK];
+        const uint32_t left = p->n_cols - block * BLK_PANEL_BLOCK, count = left < BLK_PANEL_BLOCK ? left : BLK_PANEL_BLOCK;
+        memset(q, 1, sizeof q);
+        for (uint32_t k = 0; k < count; k++, digit++, rest /= 3) {
+            if (digit == 5) {
+                digit = 0;
+                rest = *++at;
+            }
+            q[k] = (uint8_t)(rest % 3);
+        }
+        memcpy(row.q, q, sizeof q);
+        put_quants(2, &row, r, panel + p->quants_at + (uint64_t)block * 128, NULL);
+    }
+}
+
+static void pack_ternary(const blk_panels *p, uint32_t i, uint8_t *panel, const uint8_t *tensor, uint64_t first_element) {
+    const uint32_t valid = blk_panel_valid_rows(p, i);
+    memset(panel, 0x55, (size_t)p->panel_bytes);
+    for (uint32_t r = 0; r < valid; r++) {
+        pack_ternary_row(p, panel, r, tensor, first_element + ((uint64_t)i * BLK_PANEL_ROWS + r) * p->n_cols);
+    }
+}
+
 void blk_panels_pack(const blk_panels *p, uint8_t *panels, uint32_t first, uint32_t last, const uint8_t *tensor,
                      uint64_t first_element) {
-    const blk_panel_kind *const kind = &blk_panel_kinds[p->kind];
-    const uint32_t low_bits = blk_panel_low_bits(kind);
-    const blk_info *const info = blk_get_info(kind->type);
-    row_block rows[BLK_PANEL_ROWS];
-    memset(rows, 0, sizeof rows);
+    const blk_info *const info = blk_get_info(blk_panel_kinds[p->kind].type);
+    const uint64_t row_bytes = p->n_cols / info->block_elems * (uint64_t)info->block_bytes;
+    const uint8_t *const rows = tensor + first_element / info->block_elems * info->block_bytes;
     for (uint32_t i = first; i < last; i++) {
         uint8_t *const panel = panels + i * p->panel_bytes;
-        clear_padding(p, panel);
-        for (uint32_t block = 0; block < p->n_blocks; block++) {
-            for (uint32_t r = 0; r < BLK_PANEL_ROWS; r++) {
-                read_block(p, info, tensor, first_element, i * BLK_PANEL_ROWS + r, block, &rows[r]);
-            }
-            put_scales(p, kind, panel, block, rows);
-            put_quants(kind, rows, panel + p->quants_at + (uint64_t)block * 64 * low_bits,
-                       p->high_at == 0 ? NULL : panel + p->high_at + (uint64_t)block * 64 * (kind->bits - low_bits));
+        if (info->type == BLK_TERNARY) {
+            pack_ternary(p, i, panel, tensor, first_element);
+            continue;
+        }
+        clear_panel(p, i, panel);
+        switch (p->kind) {
+#define PACK(TYPE, bits, scales, is_super)                                                                             \
+    case BLK_PANEL_##TYPE:                                                                                             \
+        pack_panel(BLK_##TYPE, bits, scales, is_super, p, i, panel, rows, row_bytes, info->block_bytes);               \
+        break;
+            PACK(Q4_0, 4, BLK_SCALE_HALF, false)
+            PACK(Q5_0, 5, BLK_SCALE_HALF, false)
+            PACK(Q8_0, 8, BLK_SCALE_HALF, false)
+            PACK(Q4_1, 4, BLK_SCALE_HALF_MIN, false)
+            PACK(Q5_1, 5, BLK_SCALE_HALF_MIN, false)
+            PACK(Q4_K_SOA, 4, BLK_SCALE_HALF_MIN, true)
+            PACK(Q4_K, 4, BLK_SCALE_SUPER_MIN, true)
+            PACK(Q5_K, 5, BLK_SCALE_SUPER_MIN, true)
+            PACK(Q6_K, 6, BLK_SCALE_SUPER_16, true)
+#undef PACK
+        default: break;
         }
     }
 }
