@@ -18,11 +18,11 @@ static bool has_to_be_unpacked(const plan *p, const weight_binding *w) {
            (qn_program_buffer(p->dec->program, w->buffer)->flags & QN_BUFFER_PANELS) == 0;
 }
 
-static qn_weight describe_weight(const plan *p, const weight_binding *w) {
+static qn_weight describe_weight(const weight_binding *w) {
     qn_weight weight = {.size = sizeof weight,
                         .buffer = w->buffer,
                         .flags = QN_WEIGHT_BORROW,
-                        .fd = p->m->file.fd,
+                        .fd = w->tensor->file != NULL ? w->tensor->file->fd : -1,
                         .data = w->tensor->data,
                         .bytes = w->tensor->bytes,
                         .fd_offset = w->tensor->at,
@@ -55,7 +55,7 @@ static qn_status bind_in_place(plan *p, error_context *err) {
     }
     for (uint32_t i = 0; i < d->n_weights; i++) {
         if (!has_to_be_unpacked(p, &d->weights[i])) {
-            weights[n++] = describe_weight(p, &d->weights[i]);
+            weights[n++] = describe_weight(&d->weights[i]);
         }
     }
     for (uint32_t i = 0; i < d->n_delta_weights; i++) {
@@ -79,7 +79,7 @@ static qn_status bind_unpacked(plan *p, const weight_binding *w, error_context *
                     (int)w->tensor->name.size, w->tensor->name.data);
     }
     blk_panels_unpack(&panels, 0, panels.n_panels, standard);
-    qn_weight weight = describe_weight(p, w);
+    qn_weight weight = describe_weight(w);
     weight.flags = QN_WEIGHT_COPY;
     weight.fd = -1;
     weight.fd_offset = 0;

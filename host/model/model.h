@@ -42,6 +42,7 @@ typedef struct model_tensor {
     const uint8_t *data;
     uint64_t bytes;
     uint64_t at;        /* byte offset in the file */
+    const mapped_file *file; /* that `data` lies in; null: in memory */
     uint32_t index;     /* number in the file's own table; MODEL_NO_INDEX: made from facts, no part of the file */
 } model_tensor;
 
@@ -77,6 +78,7 @@ typedef struct model {
     vocabulary *words;        /* storage behind the tokenizer; null when the file has none */
     tokenizer *tok;           /* null when the file has none */
     fmt_str chat_template;    /* size 0 when the file has none */
+    struct model *panels;     /* owned: a container that the tensors' bytes are taken from, or null (model_panels.h) */
     uint64_t weight_bytes;    /* sum of all tensors */
     double check_seconds;     /* spent on checksums and weight checks */
 } model;
@@ -86,6 +88,12 @@ typedef struct model {
 qn_status model_open(const char *path, const model_options *options, team *workers, model **out_model,
                      error_context *err);
 void model_close(model *m);
+
+/* Reads all weights with the team as model_open does, for a model that was opened with skip_integrity. */
+qn_status model_check_weights(model *m, const model_options *options, team *workers, error_context *err);
+
+/* QN_OK, or QN_IO when a page of a file of the model could not be read (mapped_file_check). */
+qn_status model_check_files(const model *m, error_context *err);
 
 /* The tensor with this GGUF name, or null. */
 const model_tensor *model_find(const model *m, const char *name);

@@ -123,5 +123,120 @@ def a_container_is_not_its_own_output(t):
     t.exits(6, 'convert', packed, '-o', packed, '--force', '--layout', 'panel')
 
 
+# ---------------------------------------------------------------- panels that are kept
+RUN = ['--prompt-tokens', '1,5,9', '-n', '8', '--temp', '0', '--backend', 'cpu', '--deadline', '0', '--json']
+
+
+def run_kept(t, model, *options, cache='cache', status=0):
+    r = t.quoin('run', model, *RUN, '--keep-panels', *options, env={'XDG_CACHE_HOME': t.path(cache)})
+    t.equal(r.status, status, r.describe())
+    return r
+
+
+def kept_files(t, cache='cache'):
+    folder = t.path(os.path.join(cache, 'quoin', 'panels'))
+    return sorted(os.path.join(folder, x) for x in os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def check_kept(t, model):
+    wanted = t.exits(0, 'run', model, *RUN).json()['tokens']
+    first, again = run_kept(t, model), run_kept(t, model)
+    t.has(first.err, 'panels are kept in')
+    t.lacks(again.err, 'panels are kept in')
+    t.has(again.err, '0.0 MiB packed')
+    t.equal((first.json()['tokens'], again.json()['tokens']), (wanted, wanted))
+    t.equal(len(kept_files(t)), 1)
+    t.exits(0, 'verify', kept_files(t)[0])
+
+
+@test
+def panels_of_a_gguf_are_kept_and_used_again(t):
+    check_kept(t, make_model(t, 'tied'))
+
+
+@test
+def panels_of_fused_matrices_are_kept(t):
+    check_kept(t, make_model(t, 'fused'))
+
+
+@test
+def panels_of_a_container_are_kept_and_those_of_panels_are_not(t):
+    packed, _ = convert(t, make_model(t, 'untied'), 'packed.p64')
+    check_kept(t, packed)
+    panels, _ = convert(t, packed, 'panels.p64', '--layout', 'panel')
+    run_kept(t, panels, cache='other')
+    t.equal(kept_files(t, 'other'), [])
+
+
+@test
+def kept_panels_that_were_damaged_are_made_anew(t):
+    model = make_model(t, 'tied')
+    wanted = run_kept(t, model).json()['tokens']
+    file, = kept_files(t)
+    size = os.path.getsize(file)
+    blob = next(x['offset'] for x in t.exits(0, 'inspect', file, '--json').json()['tensor_list'] if x['name'] == 'token_embd.weight')
+    for damage in ('bit', 'cut', 'empty'):
+        with open(file, 'r+b') as f:
+            if damage == 'bit':
+                f.seek(blob + 5)
+                byte = f.read(1)[0]
+                f.seek(blob + 5)
+                f.write(bytes([byte ^ 4]))
+            f.truncate({'bit': size, 'cut': size // 2, 'empty': 0}[damage])
+        r = run_kept(t, model)
+        t.has(r.err, 'kept panels are not used', 'panels are kept in')
+        t.equal(r.json()['tokens'], wanted)
+        t.equal(os.path.getsize(file), size)
+    os.chmod(file, 0o666)
+    t.has(run_kept(t, model).err, 'panels are kept in')
+
+
+@test
+def another_file_of_the_same_name_gets_panels_of_its_own(t):
+    model = make_model(t, 'tied')
+    run_kept(t, model)
+    os.unlink(model)
+    spec = Spec('llama', n_embd=32, n_ff=64, matrix_type=Q8_0)
+    write_gguf(model, spec, make_weights(spec, seed=12))
+    wanted = t.exits(0, 'run', model, *RUN).json()['tokens']
+    t.equal(run_kept(t, model).json()['tokens'], wanted)
+    t.equal(len(kept_files(t)), 2)
+
+
+@test
+def weights_that_are_nan_are_refused_with_and_without_kept_panels(t):
+    model = make_model(t, 'tied')
+    with open(model, 'r+b') as f:
+        data = f.read()
+        f.seek(len(data) - 34)  # d of the last block of the last tensor
+        last = data[-34:]
+        f.write(b'\x00\x7e' + last[2:])
+    r = t.quoin('run', model, *RUN, '--keep-panels', env={'XDG_CACHE_HOME': t.path('cache')})
+    plain = t.quoin('run', model, *RUN)
+    t.equal((r.status, plain.status), (plain.status, r.status))
+    if plain.status != 0:
+        t.has(r.err, 'weight-finite')
+        t.equal(kept_files(t), [])
+
+
+@test
+def where_nothing_can_be_kept_the_model_runs_all_the_same(t):
+    model = make_model(t, 'tied')
+    wanted = t.exits(0, 'run', model, *RUN).json()['tokens']
+    with open(t.path('file'), 'w') as f:
+        f.write('no folder')
+    t.equal(run_kept(t, model, cache='file').json()['tokens'], wanted)
+    r = t.quoin('run', model, *RUN, '--keep-panels')
+    t.equal((r.status, r.json()['tokens']), (0, wanted))
+
+
+@test
+def other_backends_run_from_kept_panels_too(t):
+    model = make_model(t, 'tied')
+    wanted = t.exits(0, 'run', model, *RUN, '--backend', 'reference').json()['tokens']
+    t.equal(run_kept(t, model, '--backend', 'reference').json()['tokens'], wanted)
+    t.equal(run_kept(t, model, '--backend', 'reference').json()['tokens'], wanted)
+
+
 if __name__ == '__main__':
     main()

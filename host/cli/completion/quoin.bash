@@ -2,7 +2,7 @@
 # the two against each other. Files and folders are completed where an option takes one.
 
 _quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
-_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on --adapter -c'
+_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --keep-panels --chunk --layers-on --adapter -c'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
 _quoin_options() {
