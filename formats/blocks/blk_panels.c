@@ -180,22 +180,39 @@ bool blk_panels_find_stray(const blk_panels *p, uint32_t panel, uint64_t *out_at
     return kind->bits == 2 && find_stray_digit(p, bytes, out_at);
 }
 
+/* The first of `n` halves that is NaN or infinite, or n. Judged as a whole first, so that the compiler can use vectors. */
+static uint32_t find_bad_half(const uint8_t *halves, uint32_t n) {
+    uint16_t bad = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bad = (uint16_t)(bad | ((load_u16(halves + 2 * (size_t)i) & 0x7C00u) == 0x7C00u));
+    }
+    for (uint32_t i = 0; bad != 0 && i < n; i++) {
+        if ((load_u16(halves + 2 * (size_t)i) & 0x7C00u) == 0x7C00u) {
+            return i;
+        }
+    }
+    return n;
+}
+
 bool blk_panels_find_nonfinite(const blk_panels *p, uint32_t panel, uint64_t *out_element) {
     const blk_panel_kind *kind = &blk_panel_kinds[p->kind];
     const uint8_t *bytes = p->data + panel * p->panel_bytes;
-    const uint32_t n_scales = (blk_has_super_scales(kind) ? (p->n_blocks + 7) / 8 : p->n_blocks) * BLK_PANEL_ROWS;
+    const uint32_t n_groups = blk_has_super_scales(kind) ? (p->n_blocks + 7) / 8 : p->n_blocks;
     const uint32_t span = blk_has_super_scales(kind) ? BLK_PANEL_SUPER : BLK_PANEL_BLOCK;
-    const uint32_t places[2] = {0, p->min_at};
     uint64_t found = UINT64_MAX;
-    for (uint32_t s = 0; kind->scales != BLK_SCALE_ONE && s < (p->min_at != 0 ? 2u : 1u); s++) {
-        for (uint32_t i = 0; i < n_scales; i++) {
-            if ((load_u16(bytes + places[s] + 2 * (uint64_t)i) & 0x7C00u) == 0x7C00u) {
-                const uint64_t row = panel * (uint64_t)BLK_PANEL_ROWS + i % BLK_PANEL_ROWS;
-                const uint64_t element = row * p->n_cols + (uint64_t)(i / BLK_PANEL_ROWS) * span;
-                found = element < found ? element : found;
-            }
+    if (kind->scales == BLK_SCALE_ONE) {
+        return false;
+    }
+    for (uint32_t place = 0; place < (p->min_at != 0 ? 2u : 1u); place++) {
+        const uint32_t i = find_bad_half(bytes + (place == 0 ? 0 : p->min_at), n_groups * BLK_PANEL_ROWS);
+        if (i < n_groups * BLK_PANEL_ROWS) {
+            const uint64_t row = panel * (uint64_t)BLK_PANEL_ROWS + i % BLK_PANEL_ROWS;
+            const uint64_t element = row * p->n_cols + (uint64_t)(i / BLK_PANEL_ROWS) * span;
+            found = element < found ? element : found;
         }
     }
-    *out_element = found;
+    if (found != UINT64_MAX) {
+        *out_element = found;
+    }
     return found != UINT64_MAX;
 }

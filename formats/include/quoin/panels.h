@@ -117,8 +117,8 @@ void blk_panels_unpack(const blk_panels *p, uint32_t first, uint32_t last, uint8
 /* One row decoded, as blk_decode gives it. values: [n_cols]. */
 void blk_panels_decode_row(const blk_panels *p, uint32_t row, float *values);
 
-/* Looks through a panel for a scale or minimum that is NaN or infinite; *out_element is the first of the block's elements, in
- * the order of the tensor. */
+/* Looks through a panel for a scale or minimum that is NaN or infinite; *out_element is then the first element of a block that
+ * has one, in the order of the tensor. */
 bool blk_panels_find_nonfinite(const blk_panels *p, uint32_t panel, uint64_t *out_element);
 
 /* Looks through a panel for a bit that no packing sets: padding, bits beyond the sixth of a scale, a ternary digit of 3.
