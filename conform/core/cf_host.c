@@ -150,6 +150,25 @@ static void QN_CALL host_mem_free(void *ctx, void *memory) {
     pthread_mutex_unlock(&host->lock);
 }
 
+static bool block_holds(const memory_block *block, const void *bytes, uint64_t n) {
+    for (uint64_t at = 0; at + n <= block->bytes; at += 4) {
+        if (memcmp((const char *)block->memory + at, bytes, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cf_host_holds(cf_host *host, const void *bytes, uint64_t n) {
+    bool is_held = false;
+    pthread_mutex_lock(&host->lock);
+    for (const memory_block *block = host->blocks; block != NULL && !is_held; block = block->next) {
+        is_held = block_holds(block, bytes, n);
+    }
+    pthread_mutex_unlock(&host->lock);
+    return is_held;
+}
+
 static void QN_CALL host_mem_note(void *ctx, uint32_t kind, int64_t bytes) {
     cf_host *host = ctx;
     count_call(host);

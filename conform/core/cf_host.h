@@ -32,6 +32,8 @@ const qn_host *cf_host_services(const cf_host *host);
 /* Bytes held now and the most held at once, by QN_MEM_*; mem_note counts too. The sum of the kinds: QN_MEM_KINDS. */
 uint64_t cf_host_bytes(cf_host *host, uint32_t kind);
 uint64_t cf_host_peak(cf_host *host, uint32_t kind);
+/* Do these bytes stand, at a multiple of 4, in memory that the plugin holds from mem_alloc? */
+bool cf_host_holds(cf_host *host, const void *bytes, uint64_t n);
 /* From here on the peak counts anew. */
 void cf_host_reset_peak(cf_host *host);
 

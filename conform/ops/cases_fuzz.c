@@ -78,13 +78,15 @@ static void break_word(uint32_t *words, uint32_t n_words, cf_random *random) {
     }
 }
 
-/* Refused with a code and a text. It may quote a name of the broken program, so it need not be UTF-8. */
+/* Refused with a code and a text. A name of the broken program that it quotes may be anything; the text is UTF-8. */
 static void require_refusal(cf_context *ctx, const char *verb, qn_status got, const qn_error *error) {
     CF_CHECK(ctx,
-             got < 0 && error->code == got && memchr(error->text, '\0', sizeof error->text) != NULL
-                 && error->text[0] != '\0',
-             "%s of a broken program answers %s (%d), code %d, with%s text; a refusal was expected", verb,
-             cf_status(got), got, error->code, error->text[0] == '\0' ? "out a" : " a");
+             got < 0 && error->code == got && cf_is_text(error->text, sizeof error->text) && error->text[0] != '\0',
+             "%s of a broken program answers %s (%d), code %d, with %s; a refusal was expected", verb, cf_status(got), got,
+             error->code,
+             error->text[0] == '\0'                                ? "no text"
+             : cf_is_text(error->text, sizeof error->text) ? "a text"
+                                                           : "a text that is not terminated or not UTF-8");
 }
 
 /* check, plan and compile must refuse what breaks a rule. */

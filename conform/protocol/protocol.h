@@ -7,7 +7,7 @@
 #include "protocol/specimen.h"
 
 extern const cf_suite cf_suite_start, cf_suite_devices, cf_suite_compile, cf_suite_weights, cf_suite_order, cf_suite_step,
-    cf_suite_extras, cf_suite_process;
+    cf_suite_extras, cf_suite_scrub, cf_suite_process;
 
 /* Hands `theirs` to a verb and takes back what a success made. */
 typedef qn_status size_call(cf_context *ctx, void *arg, const void *theirs, qn_error *error);

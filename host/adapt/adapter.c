@@ -7,6 +7,7 @@
 #include <quoin/gguf.h>
 
 #include "adapt/adapter_read.h"
+#include "base/scrub.h"
 #include "common/sha.h"
 
 void *adapter_allocate(adapter *a, uint64_t size) {
@@ -123,10 +124,7 @@ qn_status adapter_open(const char *path, adapter *out_adapter, error_context *er
 
 void adapter_scrub(adapter *a) {
     for (uint32_t i = 0; i < a->n_blocks; i++) {
-        volatile unsigned char *at = a->blocks[i].data; /* stores that a compiler must keep, although free follows */
-        for (uint64_t k = 0; k < a->blocks[i].size; k++) {
-            at[k] = 0;
-        }
+        scrub_memory(NULL, SCRUB_ADAPTER, a->blocks[i].data, (size_t)a->blocks[i].size);
     }
 }
 

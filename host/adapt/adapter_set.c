@@ -82,6 +82,15 @@ qn_status adapter_set_open(const model *m, const adapter_request *requests, uint
     return status;
 }
 
+uint64_t adapter_set_scrub(adapter_set *set) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < set->n_uses; i++) {
+        bytes += set->uses[i].from.bytes;
+        adapter_scrub(&set->uses[i].from);
+    }
+    return bytes;
+}
+
 void adapter_set_close(adapter_set *set) {
     for (uint32_t i = 0; i < set->n_uses; i++) {
         adapter_close(&set->uses[i].from);

@@ -37,6 +37,8 @@ typedef struct adapter_set {
 qn_status adapter_set_open(const model *m, const adapter_request *requests, uint32_t n_requests, bool is_strict,
                            adapter_set *out_set, error_context *err);
 void adapter_set_close(adapter_set *set);
+/* Overwrites all matrices that lie in memory of its own; returns their bytes. Only closing is legal afterwards. */
+uint64_t adapter_set_scrub(adapter_set *set);
 
 /* What a record of a generation says of its adapters: false when none is applied; the SHA-256 of the one adapter's file when it
  * alone is applied with strength 1; otherwise the SHA-256 of, for each that is applied and in order, its file's SHA-256 and its strength

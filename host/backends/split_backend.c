@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/ext/scrub.h>
 #include <quoin/glue.h>
 
 #include "backends/program_split.h"
+#include "base/scrub.h"
 
 #define MAX_BINDINGS 16u
 
@@ -271,10 +273,34 @@ static qn_status QN_CALL split_state_move(qn_session *session, const qn_state_mo
     return status;
 }
 
+/* Both parts' scratch, and the rows that pass between them. A part without the extension makes it UNSUPPORTED, and the other is done. */
+static qn_status QN_CALL split_scrub(qn_session *session, uint64_t *out_bytes, qn_error *err) {
+    const uint64_t hidden = (uint64_t)session->prog->max_tokens * session->prog->split.hidden_width * sizeof(float);
+    qn_status first_refusal = QN_OK;
+    scrub_memory(NULL, SCRUB_SCRATCH, session->hidden, hidden);
+    *out_bytes = hidden;
+    for (int i = 0; i < 2; i++) {
+        const qn_plugin *verbs = verbs_of(session->prog->device, i);
+        const qn_scrub *ext = QN_HAS(verbs, get_ext) ? verbs->get_ext(QN_EXT_SCRUB) : NULL;
+        uint64_t bytes = 0;
+        qn_status status = ext != NULL ? ext->scratch(session->inner[i], &bytes, err) : qn_fail(err, QN_UNSUPPORTED, "it wipes no scratch");
+        status = tell_part(session->prog->device, &session->prog->split, i, status, err);
+        *out_bytes += bytes;
+        first_refusal = first_refusal < 0 ? first_refusal : status;
+    }
+    return first_refusal;
+}
+
+static const void *QN_CALL split_get_ext(const char *id) {
+    static const qn_scrub scrub = {.size = sizeof scrub, .scratch = split_scrub};
+    return strcmp(id, QN_EXT_SCRUB) == 0 ? &scrub : NULL;
+}
+
 static const qn_plugin split_table = {
     .size = sizeof split_table, .close = split_close, .check = split_check, .plan = split_plan, .compile = split_compile,
     .prog_free = split_prog_free, .bind_weights = split_bind_weights, .seal = split_seal, .session_new = split_session_new,
-    .session_free = split_session_free, .step = split_step, .state_move = split_state_move, .describe = split_describe};
+    .session_free = split_session_free, .step = split_step, .state_move = split_state_move, .describe = split_describe,
+    .get_ext = split_get_ext};
 
 qn_status split_backend_open(backend *first, backend *second, uint32_t n_layers, backend *out, error_context *err) {
     qn_device *device = calloc(1, sizeof *device);

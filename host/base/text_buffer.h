@@ -13,6 +13,9 @@ typedef struct text_buffer {
     size_t size, capacity;
 } text_buffer;
 
+/* From here on `capacity` bytes in all need no more memory; false without it. */
+bool text_buffer_reserve(text_buffer *buffer, size_t capacity);
+
 /* Appends `size` bytes (text may be null when it is 0); false without memory: the buffer stands as it stood. */
 bool text_buffer_append(text_buffer *buffer, const char *text, size_t size);
 void text_buffer_free(text_buffer *buffer);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/graph_command.h"
 #include "cli/volume_options.h"
+#include "cli/wal_review.h"
 #include "cli/wal_text.h"
 #include "keys/private_file.h"
 #include "wal/wal_checkpoint.h"
@@ -17,7 +18,7 @@
 
 static struct {
     const char *key, *passphrase_file, *trusted, *revoked, *volume, *memory, *rotate;
-    bool is_unsigned, is_withdrawn, shows_records, shows_quins, is_strict, keeps_some;
+    bool is_unsigned, is_withdrawn, shows_records, shows_quins, shows_review, is_strict, keeps_some;
     uint32_t keep;
 } settings;
 
@@ -34,6 +35,8 @@ static const option *wal_options_table(void) {
         {OPTION_FLAG, "withdraw", 0, NULL, "consent: end the agreement instead", &settings.is_withdrawn, 0, 0, NULL, NULL},
         {OPTION_FLAG, "records", 0, NULL, "show: every record", &settings.shows_records, 0, 0, NULL, NULL},
         {OPTION_FLAG, "quins", 0, NULL, "show: the statements that hold, in N-Quads", &settings.shows_quins, 0, 0, NULL, NULL},
+        {OPTION_FLAG, "review", 0, NULL, "show: governed runs whose statements somebody has to look at", &settings.shows_review, 0, 0, NULL,
+         NULL},
         {OPTION_STRING, "volume", 0, "VOLUME", "show: where terms that the log does not hold are looked up", &settings.volume, 0, 0,
          NULL, NULL},
         {OPTION_UINT, "keep", 0, "N", "checkpoint: remove older files that no one needs, but for N (default: keep all)", &settings.keep,
@@ -110,6 +113,11 @@ static qn_status show_details(const wal_reading *r, json_t *object, error_contex
         json_t *list = object != NULL ? json_array() : NULL;
         status = wal_text_records(&r->set, list, err);
         json_object_set_new(object, "records", list);
+    }
+    if (status >= 0 && settings.shows_review) {
+        json_t *list = object != NULL ? json_array() : NULL;
+        status = wal_review(&r->set, list, err);
+        json_object_set_new(object, "review", list);
     }
     if (status >= 0 && settings.shows_quins) {
         json_t *list = object != NULL ? json_array() : NULL;

@@ -128,6 +128,6 @@ const char *command_version_text(void);
 extern const command command_convert, command_ingest, command_verify, command_inspect, command_run, command_chat, command_tokenize,
     command_backends, command_bench, command_query, command_export, command_stats, command_diff, command_compact,
     command_migrate, command_publish, command_journal, command_vault, command_merge,
-    command_key, command_wal, command_perplexity;
+    command_key, command_wal, command_rules, command_perplexity, command_observe, command_prove, command_check, command_certify;
 
 #endif

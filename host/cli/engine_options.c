@@ -120,6 +120,12 @@ static qn_status open_model(command_context *c, const char *path, const engine_o
     return status < 0 || !options->keep_panels ? status : kept_panels_use(c, *out, &settings, is_lazy, &c->err);
 }
 
+static void tell_stage(const engine_options *o, engine_stage stage, const engine *e, const char *error) {
+    if (o->on_stage != NULL) {
+        o->on_stage(o->stage_ctx, stage, e, error);
+    }
+}
+
 /* What the two callbacks of the choice need. */
 typedef struct opening {
     command_context *c;
@@ -148,12 +154,15 @@ static qn_status prepare_model(void *ctx, const backend *on, error_context *err)
     settings.progress = command_show_progress;
     settings.progress_ctx = o->progress;
     settings.on_memory = print_memory;
+    tell_stage(o->options, ENGINE_PREPARING, o->e, NULL);
+    const double begin = clock_seconds();
     QN_TRY(plan_create(o->e->m, on, &settings, &o->e->p, err), err, "preparing the model for backend %s", on->spec.name);
     const qn_status status = session_create(o->e->p, &o->e->s, err);
     if (status < 0) { /* the backend is closed next, and nothing of it may be left */
         plan_destroy(o->e->p);
         o->e->p = NULL;
     }
+    o->e->bind_seconds = clock_seconds() - begin;
     return status;
 }
 
@@ -161,7 +170,10 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
                             command_progress *progress, engine *e) {
     opening o = {c, options, progress, e};
     QN_TRY(command_start_team(c), &c->err, "starting");
+    const double begin = clock_seconds();
     QN_TRY(open_model(c, path, options, progress, &e->m), &c->err, "opening the model");
+    e->open_seconds = clock_seconds() - begin;
+    tell_stage(options, ENGINE_MAPPED, e, NULL);
     QN_TRY(adapter_options_open(&options->adapters, e->m, options->strict, &e->adapters, &c->err), &c->err, "opening the adapters");
     return command_choose_backend(c, options->layers_on, measure_model, prepare_model, &o);
 }
@@ -175,8 +187,10 @@ qn_status engine_open(command_context *c, const char *path, const engine_options
     command_end_progress(&progress);
     if (status < 0) {
         engine_close(out);
+        tell_stage(options, ENGINE_FAILED, out, error_text(&c->err));
         return status;
     }
+    tell_stage(options, ENGINE_READY, out, NULL);
     out->load_seconds = clock_seconds() - begin;
     print_summary(c, out);
     return QN_OK;

@@ -11,6 +11,17 @@
 #include "decode/session.h"
 #include "model/model.h"
 
+/* How far engine_open is. */
+typedef uint32_t engine_stage;
+enum {
+    ENGINE_MAPPED = 0,    /* the model is open and checked */
+    ENGINE_PREPARING = 1, /* a backend takes its weights; with auto perhaps more than once */
+    ENGINE_READY = 2,
+    ENGINE_FAILED = 3     /* with the words; everything is given back */
+};
+struct engine;
+typedef void engine_stage_fn(void *ctx, engine_stage stage, const struct engine *e, const char *error);
+
 typedef struct engine_options {
     uint32_t n_ctx;          /* 0 = the model's, at most 4096 */
     uint32_t chunk;          /* tokens of one prefill step; 0 = 512 */
@@ -22,6 +33,8 @@ typedef struct engine_options {
     const char *integrity;   /* "full", "lazy" */
     const char *layers_on;   /* "NAME[:DEVICE]=N", or null */
     option_list adapters;    /* "FILE[=SCALE]" */
+    engine_stage_fn *on_stage; /* may be null */
+    void *stage_ctx;
 } engine_options;
 
 /* The option table of these settings, filled with their defaults. */
@@ -34,6 +47,8 @@ typedef struct engine {
     plan *p;
     session *s;
     double load_seconds;    /* file to ready session */
+    double open_seconds;    /* of it: mapping, reading and checking the model */
+    double bind_seconds;    /* of it: plan, weights on the device, session */
 } engine;
 
 /* Opens the model, chooses the backend, plans, prints memory and the line that says what runs where. The error is in

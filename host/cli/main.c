@@ -19,7 +19,9 @@ const command *const commands[] = {&command_convert, &command_verify,   &command
                                    &command_tokenize, &command_backends, &command_bench,    &command_perplexity, &command_ingest,
                                    &command_query,    &command_export,   &command_stats,    &command_diff,     &command_merge,
                                    &command_journal,  &command_compact,  &command_migrate,  &command_publish,  &command_vault,
-                                   &command_wal,      &command_key,      NULL};
+                                   &command_wal,      &command_key,      &command_rules,    &command_observe,  &command_prove,
+                                   &command_check,    &command_certify,  &command_prove,    &command_check,
+                                   &command_certify,  NULL};
 
 static const char *next_command(void *ctx) {
     size_t *at = ctx;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text_buffer.h"
 #include "text/chat_template.h"
 
 #define MAX_PROMPT_BYTES (UINT64_C(1) << 30)
@@ -51,15 +52,16 @@ qn_status prompt_check_options(const prompt_options *p, error_context *err) {
 static qn_status read_stream(FILE *stream, const char *path, char **out_text, size_t *out_size, error_context *err) {
     size_t capacity = 65536, size = 0;
     char *text = malloc(capacity);
+    setvbuf(stream, NULL, _IONBF, 0); /* a prompt stands nowhere but where it is wanted */
     errno = 0;
     while (text != NULL) {
         size += fread(text + size, 1, capacity - size - 1, stream);
         if (size + 1 < capacity) {
             break;
         }
-        char *grown = capacity < MAX_PROMPT_BYTES ? realloc(text, capacity * 2) : NULL;
+        char *grown = capacity < MAX_PROMPT_BYTES ? scrub_grow(text, size, capacity * 2) : NULL;
         if (grown == NULL) {
-            free(text);
+            scrub_free(text, capacity);
         }
         text = grown;
         capacity *= 2;
@@ -69,7 +71,7 @@ static qn_status read_stream(FILE *stream, const char *path, char **out_text, si
     }
     if (ferror(stream)) {
         const int number = errno;
-        free(text);
+        scrub_free(text, capacity);
         return number == EINTR ? FAIL(err, QN_CANCELLED, "%s: interrupted while reading", path)
                                : error_from_errno(err, number, path, "cannot read it");
     }
@@ -110,6 +112,13 @@ qn_status prompt_parse_tokens(const char *text, token_list *out, error_context *
     return QN_OK;
 }
 
+/* The preface and the user's words as one message. A preface is guarded like any message. */
+static qn_status join_preface(const prompt_input *input, const char *text, text_buffer *out, error_context *err) {
+    const bool is_done = text_buffer_append(out, input->preface.data, (size_t)input->preface.size) &&
+                         text_buffer_append(out, text, input->text_bytes);
+    return is_done ? QN_OK : FAIL(err, QN_NO_HOST_MEM, "out of memory");
+}
+
 static qn_status encode_chat(const prompt_options *p, const model *m, const char *text, prompt_input *out,
                              error_context *err) {
     chat_template form;
@@ -121,10 +130,16 @@ static qn_status encode_chat(const prompt_options *p, const model *m, const char
     if (p->system != NULL) {
         messages[n++] = (chat_message){CHAT_SYSTEM, p->system, strlen(p->system)};
     }
-    messages[n++] = (chat_message){CHAT_USER, text, out->text_bytes};
-    out->starts_text = true;
-    chat_template_stop_ids(&form, m->tok, &out->stops);
-    return chat_template_encode(&form, m->tok, messages, n, true, &out->ids, err);
+    text_buffer words = {.text = NULL};
+    qn_status status = join_preface(out, text, &words, err);
+    if (status == QN_OK) {
+        messages[n++] = (chat_message){CHAT_USER, words.text, words.size};
+        out->starts_text = true;
+        chat_template_stop_ids(&form, m->tok, &out->stops);
+        status = chat_template_encode(&form, m->tok, messages, n, true, &out->ids, err);
+    }
+    text_buffer_free(&words);
+    return status;
 }
 
 qn_status prompt_load(const prompt_options *p, prompt_input *out, error_context *err) {
@@ -150,14 +165,26 @@ qn_status prompt_encode(const prompt_options *p, const model *m, prompt_input *i
     if (m->chat_template.size > 0) {
         log_line(QN_LOG_INFO, "this model has a chat template; the prompt is taken as given (--chat wraps it)");
     }
-    const uint32_t flags = (p->no_bos ? 0 : ENCODE_ADD_BOS) | (p->is_special ? ENCODE_SPECIAL : 0);
-    QN_TRY(tokenizer_encode(m->tok, text, input->text_bytes, flags, &input->ids, err), err, "encoding the prompt");
-    input->starts_text = input->text_bytes == 0;
+    const uint32_t flags = p->no_bos ? 0 : ENCODE_ADD_BOS;
+    const encode_part parts[] = {{input->preface.data, (size_t)input->preface.size, false, true, TOKEN_NONE},
+                                 {text, input->text_bytes, p->is_special, false, TOKEN_NONE}};
+    const uint32_t first = input->preface.size > 0 ? 0 : 1;
+    QN_TRY(tokenizer_encode_parts(m->tok, parts + first, 2 - first, flags, &input->ids, err), err, "encoding the prompt");
+    input->starts_text = input->text_bytes + input->preface.size == 0;
     return QN_OK;
 }
 
 void prompt_free(prompt_input *input) {
-    free(input->text);
+    scrub_free(input->text, input->text != NULL ? input->text_bytes + 1 : 0);
     token_list_free(&input->ids);
     memset(input, 0, sizeof *input);
+}
+
+void prompt_forget(prompt_options *p, scrub_report *report) {
+    const char *const words[] = {p->text, p->tokens, p->system};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i] != NULL) { /* arguments belong to the program, which may change them */
+            scrub_memory(report, SCRUB_TEXT, (char *)(uintptr_t)words[i], strlen(words[i]));
+        }
+    }
 }

@@ -6,6 +6,7 @@
  */
 #ifndef HOST_PROMPT_INPUT_H
 #define HOST_PROMPT_INPUT_H
+#include "base/scrub.h"
 #include "cli/options.h"
 #include "model/model.h"
 #include "text/stop_set.h"
@@ -28,6 +29,7 @@ qn_status prompt_check_options(const prompt_options *p, error_context *err);
 typedef struct prompt_input {
     char *text;          /* owned, of --prompt-file; otherwise null */
     size_t text_bytes;
+    fmt_str preface;     /* borrowed; stands before the text, in the user's turn with --chat; never read as control tokens. May be empty */
     token_list ids;
     bool starts_text;    /* the answer begins a text of its own */
     stop_set stops;      /* that the chat template adds to the model's */
@@ -41,6 +43,9 @@ qn_status prompt_load(const prompt_options *p, prompt_input *out, error_context 
 /* Turns the text into ids. QN_BAD_INPUT with byte position for text that is no UTF-8. */
 qn_status prompt_encode(const prompt_options *p, const model *m, prompt_input *input, error_context *err);
 void prompt_free(prompt_input *input);
+
+/* Overwrites the words of --prompt, --prompt-tokens and --system, where they stand in the program's arguments. Afterwards they are "". */
+void prompt_forget(prompt_options *p, scrub_report *report);
 
 /* Reads FILE, or standard input for "-", to the end; a zero byte follows. Frees nothing on error. */
 qn_status prompt_read_file(const char *path, char **out_text, size_t *out_size, error_context *err);

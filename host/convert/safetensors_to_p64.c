@@ -154,3 +154,21 @@ fmt_status convert_safetensors(const convert_request *request, const hf_folder *
     const convert_weights weights = {from.source, compare, is_intact, is_own_file, NULL};
     return convert_weights_to_p64(&raw, &weights, out_report, diag);
 }
+
+fmt_status convert_safetensors_parity(const p64_file *p64, const hf_folder *folder, convert_parity_report *out_report,
+                                      fmt_diag *diag) {
+    safetensors_source from;
+    convert_parity_report report = {.n_tensors = p64->header.tensor_count};
+    if (p64->header.tensor_count != folder->n_tensors) {
+        return convert_refuse_count(p64, folder->n_tensors, diag);
+    }
+    safetensors_source_init(&from, folder);
+    for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
+        const fmt_status status = compare(&from, p64, i, &report, diag);
+        if (status != FMT_OK) {
+            return status;
+        }
+    }
+    *out_report = report;
+    return FMT_OK;
+}

@@ -21,4 +21,8 @@ void safetensors_source_init(safetensors_source *out, const hf_folder *folder);
 fmt_status convert_safetensors(const convert_request *request, const hf_folder *folder, convert_report *out_report,
                                fmt_diag *diag);
 
+/* As convert_parity: every tensor of `p64` must be that of the folder, in every byte, and there must be as many. */
+fmt_status convert_safetensors_parity(const p64_file *p64, const hf_folder *folder, convert_parity_report *out_report,
+                                      fmt_diag *diag);
+
 #endif

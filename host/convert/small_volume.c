@@ -124,6 +124,16 @@ static fmt_status sort_terms(small_volume *v, fmt_diag *diag) {
     return FMT_OK;
 }
 
+fmt_status small_volume_settle(small_volume *volume, fmt_diag *diag) {
+    sort_quins(volume);
+    return sort_terms(volume, diag);
+}
+
+fmt_str small_volume_term(const small_volume *volume, uint64_t index, uint64_t *out_hash) {
+    *out_hash = volume->terms[index].hash;
+    return text_of(volume, &volume->terms[index]);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- spools */
 
 static fmt_status append_spool(void *ctx, const void *data, uint64_t size, fmt_diag *diag) {
@@ -160,7 +170,7 @@ static fmt_status add_blocks(const small_volume *v, q42_writer *writer, block_ro
     for (uint64_t first = 0, block = 0; first < v->n_quins && status == FMT_OK; first += Q42_BLOCK_QUINS, block++) {
         const uint64_t left = v->n_quins - first;
         const uint32_t n = left < Q42_BLOCK_QUINS ? (uint32_t)left : Q42_BLOCK_QUINS;
-        status = q42_build_block(v->quins + first, n, block, room->bytes, &room->built, diag);
+        status = (v->is_literal ? q42_build_block_literal : q42_build_block)(v->quins + first, n, block, room->bytes, &room->built, diag);
         if (status == FMT_OK) {
             status = q42_writer_add_block(writer, &room->built, diag);
         }
@@ -192,8 +202,7 @@ static fmt_status write_with(const small_volume *v, uint64_t timestamp_ms, q42_w
 
 fmt_status small_volume_write(small_volume *volume, uint64_t timestamp_ms, const q42_sink *sink,
                               q42_write_report *out_report, fmt_diag *diag) {
-    sort_quins(volume);
-    fmt_status status = sort_terms(volume, diag);
+    fmt_status status = small_volume_settle(volume, diag);
     if (status != FMT_OK) {
         return status;
     }

@@ -16,6 +16,7 @@
  */
 #ifndef HOST_SMALL_VOLUME_H
 #define HOST_SMALL_VOLUME_H
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <quoin/q42.h>
@@ -29,6 +30,7 @@ typedef struct small_volume {
     struct small_term *terms;
     uint64_t n_terms, terms_room;
     text_buffer texts;
+    bool is_literal; /* blocks are stored as they are: bytes that do not depend on the compressor either */
 } small_volume;
 
 /* Keeps a copy of the text; *out_hash is its key. FMT_LIMIT: over 65,535 bytes. */
@@ -36,7 +38,12 @@ fmt_status small_volume_add_term(small_volume *volume, fmt_str text, uint64_t *o
 
 fmt_status small_volume_add_quin(small_volume *volume, const q42_quin *quin, fmt_diag *diag);
 
-/* Sorts everything and gives the whole file to the sink. FMT_BAD_ARG: a key with two texts. */
+/* Sorts statements and terms and drops repetitions. FMT_BAD_ARG: a key with two texts. */
+fmt_status small_volume_settle(small_volume *volume, fmt_diag *diag);
+/* Term `index` of a settled volume, ascending by key; borrowed until the next call that adds one. */
+fmt_str small_volume_term(const small_volume *volume, uint64_t index, uint64_t *out_hash);
+
+/* Settles the volume and gives the whole file to the sink. FMT_BAD_ARG: a key with two texts. */
 fmt_status small_volume_write(small_volume *volume, uint64_t timestamp_ms, const q42_sink *sink,
                               q42_write_report *out_report, fmt_diag *diag);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/scrub.h"
 #include "decode/drafts.h"
 #include "decode/token_choice.h"
 
@@ -19,7 +20,7 @@ typedef struct loop {
     size_t room_bytes;
     sampler_candidate top[GENERATE_MAX_LOGPROBS];
     uint32_t n_top;
-    double begin;
+    double begin, middle; /* seconds; middle: the prompt is read, 0 before */
 } loop;
 
 const char *stop_reason_name(stop_reason reason) {
@@ -32,8 +33,15 @@ static bool is_cancelled(const loop *l) {
     return l->options->cancel != NULL && *l->options->cancel != 0;
 }
 
+static bool is_over(double now, double begin, uint64_t limit_ms) {
+    return limit_ms > 0 && (now - begin) * 1e3 >= (double)limit_ms;
+}
+
 static bool is_late(const loop *l) {
-    return l->options->deadline_ms > 0 && (clock_seconds() - l->begin) * 1e3 >= (double)l->options->deadline_ms;
+    const double now = clock_seconds();
+    const bool is_reading = l->middle == 0.0;
+    return is_over(now, l->begin, l->options->deadline_ms) ||
+           is_over(now, is_reading ? l->begin : l->middle, is_reading ? l->options->prefill_ms : l->options->decode_ms);
 }
 
 static bool is_stop(const loop *l, uint32_t id) {
@@ -181,8 +189,11 @@ static qn_status decode_and_settle(loop *l, error_context *err) {
 static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_context *err) {
     bool is_done = false;
     qn_status status = prefill(l, ids, n, &is_done, err);
-    const double middle = clock_seconds();
-    l->result->prefill_seconds = middle - l->begin;
+    l->middle = clock_seconds();
+    l->result->prefill_seconds = l->middle - l->begin;
+    if (status == QN_OK && is_done && l->options->on_prefilled != NULL) {
+        l->options->on_prefilled(l->options->prefilled_ctx, l->result->n_prompt);
+    }
     if (status == QN_OK && is_done) {
         status = decode_and_settle(l, err);
         l->n_top = 0;
@@ -191,7 +202,7 @@ static qn_status run_loop(loop *l, const uint32_t *ids, uint32_t n, error_contex
             emit(l, TOKEN_NONE, held);
         }
     }
-    l->result->decode_seconds = clock_seconds() - middle;
+    l->result->decode_seconds = clock_seconds() - l->middle;
     if (status == QN_CANCELLED && is_cancelled(l)) {
         l->result->reason = STOP_CANCELLED;
         return QN_OK;
@@ -227,6 +238,7 @@ qn_status generate_run(session *s, sampler *chooser, const uint32_t *ids, uint32
         session_want_top(s, 0, 0);
     }
     token_choice_deinit(&l.choice);
-    free(l.room);
+    scrub_free(l.room, l.room_bytes);
+    scrub_memory(NULL, SCRUB_TEXT, &l, sizeof l); /* the detokenizer's tail, candidates, guesses */
     return status;
 }

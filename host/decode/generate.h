@@ -52,6 +52,8 @@ typedef bool generate_fn(void *ctx, const generate_event *event);
 typedef struct generate_options {
     uint32_t max_tokens;     /* budget; 0 = only read the prompt */
     uint64_t deadline_ms;    /* from the call on; 0 = none */
+    uint64_t prefill_ms;     /* and of that for the prompt, looked at between its chunks; 0 = no limit of its own */
+    uint64_t decode_ms;      /* and from the prompt's end on; 0 = no limit of its own */
     uint32_t n_stops;
     uint32_t stops[GENERATE_MAX_STOPS];
     uint32_t n_logprobs;     /* at most GENERATE_MAX_LOGPROBS */
@@ -60,6 +62,8 @@ typedef struct generate_options {
     token_hooks hooks;       /* all may be null */
     const volatile uint32_t *cancel; /* may be null */
     generate_fn *on_token;   /* may be null */
+    void (*on_prefilled)(void *ctx, uint32_t n_prompt); /* the prompt is read and the first choice comes next; may be null */
+    void *prefilled_ctx;
     void *ctx;
 } generate_options;
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
+
 qn_status kv_cells_init(kv_cells *kv, const qn_limits *limits, const uint32_t *windows, error_context *err) {
     memset(kv, 0, sizeof *kv);
     kv->n_groups = limits->n_groups;
@@ -38,6 +40,7 @@ static uint32_t make_spans(kv_group *group, uint32_t first, uint32_t count) {
 
 static void note_written(kv_cells *kv, uint32_t end) {
     kv->written = end > kv->written ? end : kv->written;
+    kv->touched = end > kv->touched ? end : kv->touched;
 }
 
 void kv_cells_place(kv_cells *kv, uint32_t n_tokens) {
@@ -82,4 +85,14 @@ uint32_t kv_cells_truncate(kv_cells *kv, uint32_t length) {
         kv->written = 0; /* nothing is kept that could have been overwritten */
     }
     return kv->length;
+}
+
+void kv_cells_forget(kv_cells *kv, uint32_t max_tokens) {
+    for (uint32_t g = 0; g < kv->n_groups; g++) {
+        scrub_memory(NULL, SCRUB_TOKENS, kv->groups[g].cell_of_token, (size_t)max_tokens * sizeof *kv->groups[g].cell_of_token);
+        memset(kv->groups[g].spans, 0, sizeof kv->groups[g].spans);
+    }
+    kv->length = 0;
+    kv->written = 0;
+    kv->touched = 0;
 }

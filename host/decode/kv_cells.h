@@ -30,6 +30,7 @@ typedef struct kv_cells {
     uint32_t n_groups;
     uint32_t length;  /* valid positions: 0..length - 1 */
     uint32_t written; /* one past the highest position that was ever placed: what a ring has overwritten follows from it */
+    uint32_t touched; /* the same, and never less: cells that are not as a new session's, until kv_cells_forget */
     kv_group groups[DECODER_MAX_GROUPS];
     qn_placement placements[DECODER_MAX_GROUPS];
     uint32_t span_at[DECODER_MAX_GROUPS][2];
@@ -48,5 +49,8 @@ void kv_cells_commit(kv_cells *kv, uint32_t n_tokens);
 /* Forgets positions from `length` on. Returns the length that is really valid afterwards: `length`, or 0 when a
  * windowed group has already overwritten what the next position would need to see. */
 uint32_t kv_cells_truncate(kv_cells *kv, uint32_t length);
+
+/* All cells are zero again: no position is valid, and none was touched. Overwrites the last placement. */
+void kv_cells_forget(kv_cells *kv, uint32_t max_tokens);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
+
 qn_status token_choice_init(token_choice *c, sampler *chooser, const token_hooks *hooks, error_context *err) {
     *c = (token_choice){.chooser = chooser, .hooks = hooks};
     if (hooks->judge != NULL) {
@@ -17,7 +19,7 @@ qn_status token_choice_init(token_choice *c, sampler *chooser, const token_hooks
 }
 
 void token_choice_deinit(token_choice *c) {
-    free(c->spare);
+    scrub_free(c->spare, c->spare != NULL ? (size_t)c->chooser->n_tokens * sizeof *c->spare : 0);
     *c = (token_choice){0};
 }
 

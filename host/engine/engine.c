@@ -18,6 +18,7 @@
 #include "decode/generate.h"
 #include "decode/sampler.h"
 #include "decode/session.h"
+#include "decode/session_scrub.h"
 #include "model/model.h"
 
 #define DEFAULT_CTX 4096u
@@ -43,6 +44,7 @@ struct quoin_session {
     adapter_set adapters;
     plan *p;
     session *s;
+    bool scrubs; /* when it is destroyed */
 };
 
 /* Copies a caller's options into a zeroed struct of our size; null gives all defaults. */
@@ -243,6 +245,7 @@ int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *op
     }
     if (status == QN_OK) {
         made->owner = owner;
+        made->scrubs = own.scrub != 0;
         status = open_adapters(owner, &own, &made->adapters, &inner);
         settings.deltas = made->adapters.deltas;
         settings.n_deltas = made->adapters.n_deltas;
@@ -261,10 +264,32 @@ int32_t quoin_session_create(quoin_model *owner, const quoin_session_options *op
     return QN_OK;
 }
 
+int32_t quoin_session_scrub(quoin_session *scrubbed, quoin_scrub_report *out_report, quoin_error *err) {
+    scrub_report report = {0};
+    error_context inner = {0};
+    session_scrub(scrubbed->s, &report);
+    if (out_report != NULL && out_report->size >= sizeof *out_report) {
+        out_report->is_partial = report.is_partial;
+        out_report->state_bytes = report.bytes[SCRUB_STATE];
+        out_report->scratch_bytes = report.bytes[SCRUB_SCRATCH];
+        out_report->logits_bytes = report.bytes[SCRUB_LOGITS];
+        out_report->tokens_bytes = report.bytes[SCRUB_TOKENS];
+        memcpy(out_report->missing, report.missing, sizeof out_report->missing);
+    }
+    return report.is_partial ? give_error(&inner, FAIL(&inner, QN_UNSUPPORTED, "not everything could be overwritten: %s", report.missing), err)
+                             : QN_OK;
+}
+
 void quoin_session_destroy(quoin_session *destroyed) {
     if (destroyed != NULL) {
+        if (destroyed->scrubs && destroyed->s != NULL) {
+            quoin_session_scrub(destroyed, NULL, NULL);
+        }
         session_destroy(destroyed->s);
         plan_destroy(destroyed->p);
+        if (destroyed->scrubs) {
+            adapter_set_scrub(&destroyed->adapters);
+        }
         adapter_set_close(&destroyed->adapters);
         free(destroyed);
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
 #include "common/utf8.h"
 #include "text/tokenizer_internal.h"
 #include "text/word_cache.h"
@@ -103,13 +104,18 @@ typedef struct part_run {
     size_t size;
 } part_run;
 
+/* First position in [at, end) where a special token of the part may begin; most bytes begin none. */
+static size_t skip_ordinary(const tokenizer *tok, const part_run *run, const encode_part *part, size_t at, size_t end) {
+    const bool *starts = part->is_special ? tok->special.starts_any : tok->special.starts_added;
+    while (at < end && !starts[run->text[at]]) {
+        at++;
+    }
+    return at;
+}
+
 /* The special token at text[at] of a part that ends at part_end, or null. */
 static const special_token *match_special(const tokenizer *tok, const part_run *run, const encode_part *part, size_t at,
                                           size_t part_end) {
-    const bool *starts = part->is_special ? tok->special.starts_any : tok->special.starts_added;
-    if (!starts[run->text[at]]) {
-        return NULL;
-    }
     const special_limits limits = {.end = run->text + run->size,
                                    .marker_end = run->text + (part->is_guarded ? at : part->is_special ? part_end : run->size),
                                    .control_end = run->text + (part->is_special ? part_end : at)};
@@ -121,7 +127,11 @@ static qn_status encode_run(encoder *e, const part_run *run) {
     qn_status status = QN_OK;
     for (size_t i = 0; i < run->n_parts && status >= 0; i++) {
         part_end += run->parts[i].size;
-        while (at < part_end && status >= 0) {
+        for (;;) {
+            at = skip_ordinary(e->tok, run, &run->parts[i], at, part_end);
+            if (at >= part_end || status < 0) {
+                break;
+            }
             const special_token *token = match_special(e->tok, run, &run->parts[i], at, part_end);
             if (token == NULL) {
                 at++;
@@ -220,7 +230,7 @@ static qn_status encode_text(const tokenizer *tok, const encode_part *parts, siz
     }
     word_cache_deinit(&e.cache);
     merge_scratch_free(&e.scratch);
-    free(e.prepared);
+    scrub_free(e.prepared, 2 * size + 1);
     return status;
 }
 
@@ -247,6 +257,6 @@ qn_status tokenizer_encode_parts(const tokenizer *tok, const encode_part *parts,
         at += parts[i].size;
     }
     const qn_status status = encode_text(tok, parts, n_parts, text, size, flags, out, err);
-    free(text);
+    scrub_free(text, size + 1);
     return status;
 }

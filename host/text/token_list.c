@@ -1,11 +1,12 @@
-/* token_list.c — a growing list of ids. */
+/* token_list.c — a growing list of ids. They are what a user said: no copy is left when the list moves or goes. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
 #include "text/tokenizer.h"
 
 void token_list_free(token_list *list) {
-    free(list->ids);
+    scrub_free(list->ids, list->capacity * sizeof *list->ids);
     *list = (token_list){0};
 }
 
@@ -14,7 +15,7 @@ static qn_status reserve(token_list *list, size_t n_more, error_context *err) {
         return QN_OK;
     }
     const size_t capacity = (list->count + n_more) * 2 + 64;
-    uint32_t *ids = n_more < SIZE_MAX / 16 ? realloc(list->ids, capacity * sizeof *ids) : NULL;
+    uint32_t *ids = n_more < SIZE_MAX / 16 ? scrub_grow(list->ids, list->count * sizeof *ids, capacity * sizeof *ids) : NULL;
     if (ids == NULL) {
         return FAIL(err, QN_NO_HOST_MEM, "no memory for %zu token ids", capacity);
     }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
 #include "text/text_hash.h"
 
 #define WORD_CACHE_LONGEST 48u
@@ -43,7 +44,7 @@ static inline void word_cache_init(word_cache *cache, const uint8_t *base, size_
 }
 
 static inline void word_cache_deinit(word_cache *cache) {
-    free(cache->entries);
+    scrub_free(cache->entries, cache->entries != NULL ? ((size_t)cache->mask + 1) * sizeof *cache->entries : 0);
     cache->entries = NULL;
 }
 

@@ -89,6 +89,8 @@ qn_status wal_add_audit(wal *log, const qwal_audit *audit, const qwal_audit_entr
 /* `out_receipt` may be null. */
 qn_status wal_commit(wal *log, const signing_key *key, wal_receipt *out_receipt, error_context *err);
 qn_status wal_commit_unsigned(wal *log, wal_receipt *out_receipt, error_context *err);
+/* Ends a unit that has results of gates and nothing else: no transaction of quins. */
+qn_status wal_end_audit(wal *log, wal_receipt *out_receipt, error_context *err);
 /* A unit of one result of gates and nothing else. */
 qn_status wal_record_audit(wal *log, const qwal_audit *audit, const qwal_audit_entry *entries, wal_receipt *out_receipt,
                            error_context *err);

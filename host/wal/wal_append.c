@@ -280,16 +280,26 @@ qn_status wal_commit_unsigned(wal *log, wal_receipt *out_receipt, error_context 
     return commit_with(log, NULL, out_receipt, err);
 }
 
-qn_status wal_record_audit(wal *log, const qwal_audit *audit, const qwal_audit_entry *entries, wal_receipt *out_receipt,
-                           error_context *err) {
+qn_status wal_end_audit(wal *log, wal_receipt *out_receipt, error_context *err) {
     wal_receipt receipt = {0};
-    wal_begin(log);
-    qn_status status = wal_add_audit(log, audit, entries, err);
-    status = status < 0 ? status : wal_digest_unit(log, receipt.digest, err);
+    qn_status status = log->n_records == 0 || log->quins.size > 0 || log->terms.n_ids > 0
+                           ? FAIL(err, QN_BAD_INPUT, "%s: a unit of results of gates has nothing but these", log->directory)
+                           : wal_digest_unit(log, receipt.digest, err);
     status = status < 0 ? status : wal_write_unit(log, &receipt, err);
     if (status >= 0 && out_receipt != NULL) {
         *out_receipt = receipt;
     }
     wal_begin(log);
     return status;
+}
+
+qn_status wal_record_audit(wal *log, const qwal_audit *audit, const qwal_audit_entry *entries, wal_receipt *out_receipt,
+                           error_context *err) {
+    wal_begin(log);
+    const qn_status status = wal_add_audit(log, audit, entries, err);
+    if (status < 0) {
+        wal_begin(log);
+        return status;
+    }
+    return wal_end_audit(log, out_receipt, err);
 }

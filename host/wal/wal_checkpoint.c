@@ -1,15 +1,14 @@
 /* wal_checkpoint.c — volumes out of a log, and files that are no longer needed. */
 #include "wal/wal_checkpoint.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "graph/file_digest.h"
 #include "graph/volume_writer.h"
 #include "wal/wal_internal.h"
 #include "wal/wal_replay.h"
+#include "wal/wal_retain.h"
 
 typedef struct volume_filling {
     volume_lane *lane;
@@ -81,43 +80,6 @@ static qn_status put_checkpoint(wal *log, const qwal_checkpoint *checkpoint, err
     return wal_write_unit(log, NULL, err);
 }
 
-/* ---------------------------------------------------------------- retention */
-
-/* Whether the files in front of sequence `next` can go: all of it is in volumes, and no agreement of theirs is settled later or pending. */
-static bool is_dispensable(const wal *log, uint64_t next) {
-    if (!log->state.has_checkpoint || next > log->state.checkpoint.last_sequence + 1) {
-        return false;
-    }
-    for (size_t i = 0; i < log->state.n_agreements; i++) {
-        const wal_agreement *one = &log->state.agreements[i];
-        if (one->file < next && (one->standing == WAL_PENDING || one->settled_sequence >= next)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The oldest first, so that a crash leaves files that follow each other. */
-static qn_status remove_files(wal *log, uint32_t keep_files, uint32_t *out_removed, error_context *err) {
-    wal_set set = {0};
-    QN_TRY(wal_set_open(log->directory, FMT_MODE_DEFAULT, NULL, NULL, &set, err), err, "looking for files that can go");
-    qn_status status = QN_OK;
-    size_t n = set.n_files > 1 ? set.n_files - 1 : 0; /* the last one is being written */
-    n = n > keep_files ? n - keep_files : 0;
-    while (n > 0 && !is_dispensable(log, set.files[n].first)) {
-        n--;
-    }
-    for (size_t i = 0; status >= 0 && i < n; i++) {
-        status = unlink(set.files[i].path) == 0 ? QN_OK : error_from_errno(err, errno, set.files[i].path, "cannot be removed");
-        *out_removed += status >= 0;
-    }
-    if (status >= 0 && n > 0 && fsync(log->folder) != 0) {
-        status = error_from_errno(err, errno, log->directory, "cannot be synced");
-    }
-    wal_set_close(&set);
-    return status;
-}
-
 /* ---------------------------------------------------------------- the whole */
 
 /* True when a quin was committed since the last checkpoint. */
@@ -145,7 +107,8 @@ static qn_status run_checkpoint(wal *log, const wal_checkpoint_options *options,
     if (log->end > QWAL_HEADER_BYTES && n_new > 0) {
         QN_TRY(wal_start_file(log, err), err, "the checkpoint is made, but no new file begins");
     }
-    return options->keep_files != WAL_KEEP_ALL ? remove_files(log, options->keep_files, &report->n_removed, err) : QN_OK;
+    const wal_retention keep = {.keep_files = options->keep_files};
+    return options->keep_files != WAL_KEEP_ALL ? wal_retain(log, &keep, &report->n_removed, err) : QN_OK;
 }
 
 qn_status wal_checkpoint_run(wal *log, const wal_checkpoint_options *options, wal_checkpoint_report *out_report, error_context *err) {

@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 
 #include <quoin/abi.h>
+#include <quoin/ext/peak.h>
+#include <quoin/ext/scrub.h>
 #include <quoin/program.h>
 #include <quoin/ops.h>
 
@@ -169,6 +171,22 @@ qn_status cpu_compile(qn_device *device, const qn_program *program, const qn_lim
                       const qn_compile_options *options, qn_prog **out, qn_error *err);
 void cpu_prog_free(qn_prog *prog);
 uint64_t cpu_describe(qn_prog *prog, uint32_t op, char *text, uint64_t room);
+
+/* --- cpu_peak.c: quoin.peak/1 ------------------------------------------------------------------------------------------- */
+
+extern const qn_peak cpu_peak_ext;
+
+/* --- cpu_scrub.c: quoin.scrub/1 ----------------------------------------------------------------------------------------- */
+
+extern const qn_scrub cpu_scrub_ext;
+
+/* What a step writes besides states (cpu_session.c). */
+#define CPU_SCRATCH_PIECES 6u
+typedef struct cpu_piece {
+    void *memory;
+    uint64_t bytes;
+} cpu_piece;
+void cpu_session_scratch(const qn_session *session, cpu_piece pieces[CPU_SCRATCH_PIECES]);
 
 /* --- cpu_profile.c: quoin.profile/1 ---------------------------------------------------------------------------------- */
 

@@ -139,6 +139,14 @@ typedef void cpu_attend_merge_fn(const float *sums, uint64_t sums_stride, const 
 typedef void cpu_attend_tile_fn(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_ranges,
                                 void *scratch);
 
+/* A loop of nothing but products and sums over registers; `room` is 1024 bytes that it may read and write, aligned to 64. */
+typedef void cpu_peak_fn(uint64_t rounds, void *room);
+typedef struct cpu_peak {
+    cpu_peak_fn *run;
+    uint32_t operations;     /* of one round; a product and its addition are two */
+    const char *name;        /* of the instruction */
+} cpu_peak;
+
 typedef struct cpu_ops {
     const char *panel_isa;   /* instruction set of the panel_ and quantize entries, as describe() prints it */
     const char *rows_isa;    /* of the rows_ entries */
@@ -161,6 +169,7 @@ typedef struct cpu_ops {
     cpu_attend_few_fn *attend_few;
     cpu_attend_merge_fn *attend_merge;
     cpu_attend_tile_fn *attend_tile;
+    cpu_peak peaks[2];       /* QN_PEAK_* */
 } cpu_ops;
 
 /* Highest instruction set that a table may use. */

@@ -41,5 +41,11 @@ void cpu_profile_add(qn_session *session, uint32_t op, uint64_t nanoseconds) {
 
 const void *QN_CALL cpu_get_ext(const char *id) {
     static const qn_profile profile = {.size = sizeof profile, .enable = enable_profile, .read = read_profile};
+    if (id != NULL && strcmp(id, QN_EXT_SCRUB) == 0) {
+        return &cpu_scrub_ext;
+    }
+    if (id != NULL && strcmp(id, QN_EXT_PEAK) == 0) {
+        return &cpu_peak_ext;
+    }
     return id != NULL && strcmp(id, QN_EXT_PROFILE) == 0 ? &profile : NULL;
 }

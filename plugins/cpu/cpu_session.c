@@ -32,6 +32,18 @@ uint64_t cpu_session_bytes(const qn_prog *prog) {
            prog->part_floats * sizeof(float) + prog->n_buffers * 2 * sizeof(void *) + sizeof(qn_session);
 }
 
+void cpu_session_scratch(const qn_session *session, cpu_piece pieces[CPU_SCRATCH_PIECES]) {
+    const qn_prog *const prog = session->prog;
+    const uint64_t workers = prog->n_workers;
+    const cpu_piece all[CPU_SCRATCH_PIECES] = {{session->bindings, prog->n_buffers * sizeof *session->bindings},
+                                               {session->arena, arena_bytes(prog)},
+                                               {session->private_arena, workers * private_bytes(prog)},
+                                               {session->scratch, workers * prog->scratch_bytes},
+                                               {session->ranges, workers * CPU_CHUNK_CELLS * sizeof *session->ranges},
+                                               {session->parts, prog->part_floats * sizeof(float)}};
+    memcpy(pieces, all, sizeof all);
+}
+
 static bool fill_session(qn_session *session) {
     const qn_prog *const prog = session->prog;
     const qn_host *const host = prog->host;

@@ -70,7 +70,7 @@ static qn_status describe_device(gpu_driver_state *state, uint32_t index, qn_dev
              (int)(api->version % 1000 / 10), (int)(capability / 10), (int)(capability % 10));
     info->device_class = cuda_attribute(api, device, CU_INTEGRATED) != 0 ? QN_DEVICE_IGPU : QN_DEVICE_GPU;
     info->flags = QN_DEVICE_DETERMINISTIC | (is_unified ? (uint32_t)QN_DEVICE_HOST_MEMORY : 0);
-    info->numeric = QN_NUMERIC_F32ACC;
+    info->numeric = QN_NUMERIC_F32ACC | QN_NUMERIC_ACT8; /* every such device has dp4a */
     info->cell_block = 1;
     info->memory_total = bytes;
     info->memory_free = bytes; /* how much of it is free is known only inside a context, and a list makes none */

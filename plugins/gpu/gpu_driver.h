@@ -39,13 +39,13 @@
 enum {
     GPU_CAP_UNIFIED = 1u,    /* memory_import works: kernels read pages of the host in place */
     GPU_CAP_SUBGROUPS = 2u,  /* kernels with the variant SUBGROUPS can be opened */
-    GPU_CAP_INT_DOT = 4u,    /* kernels with the variant INT_DOT can be opened */
+    GPU_CAP_INT_DOT = 4u,    /* kernels with the variant INT_DOT can be opened, and are used in class ACT8, which describe offers */
     GPU_CAP_ON_CPU = 8u      /* the device is a processor: work-items are lanes of its vectors at best, a barrier costs much. Kernels with
                                 the variant ON_CPU are for these only */
 };
 typedef struct gpu_caps {
     uint32_t flags;             /* GPU_CAP_* */
-    uint32_t subgroup;          /* work-items that run in step; 1 when not known */
+    uint32_t subgroup;          /* work-items that run in step, as far as known; 1 when not. Kernels do not rely on it */
     uint32_t max_group;         /* work-items of one group; >= 128 */
     uint32_t compute_units;     /* >= 1 */
     uint32_t max_grid[3];       /* groups */

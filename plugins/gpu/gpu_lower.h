@@ -39,6 +39,8 @@ typedef struct gpu_lowering {
     uint32_t flags;                /* QN_COMPILE_* */
     uint32_t numeric;              /* the class that was chosen */
     gpu_binding scratch;           /* gpu_scratch_bytes of it, free for the launches of one op */
+    gpu_binding quants;            /* gpu_quants_bytes of it: activations in bytes, made once for all ops that read them */
+    const qn_buffer *quantized;    /* whose bytes lie there, in the launches so far; null: nobody's */
     gpu_binding zero;              /* 64 bytes of zeros: stands in for operands that are absent */
     const gpu_binding *tables;     /* [n_ops] constants of each op (gpu_table_bytes of them), e.g. frequencies of ROPE */
     gpu_launch *launches;
@@ -57,22 +59,38 @@ typedef struct gpu_call {
 /* Is the op possible on such a device? Fills the verdict's text when not. All of its kernels are found by gpu_kernels_of. */
 int gpu_can_lower(const gpu_caps *caps, const qn_program *program, uint32_t op, uint32_t numeric, char text[184]);
 
-/* Appends the launches of one op; QN_INTERNAL when the room is too small. core/ fills launch.op and sets BESIDE on the first launch of
- * an op where the data allows it and the op's launches do not touch `scratch`; BESIDE between launches of one op is set here. */
-qn_status gpu_lower_op(gpu_lowering *to, const gpu_call *call, qn_error *err);
+/* Which ops become one launch: partner[i] (of n_ops) is the op that op i goes with, or i itself. The earlier one of two waits for the
+ * later one, at most GPU_FUSED_WITHIN ops, none of which needs it. Under MATERIALIZE nobody has a partner; results are the same, to the bit
+ * where the device's compiler treats both kernels alike. */
+#define GPU_FUSED_WITHIN 4u
+void gpu_fuse(const qn_program *program, uint32_t flags, uint32_t *partner);
 
-/* Upper bounds, for any shape within the limits: launches of one op, scratch bytes of one op, bytes of its constant table. */
-uint32_t gpu_most_launches(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t op);
+/* Appends the launches of one op, or of two that are partners (the earlier one first); QN_INTERNAL when the room is too small. core/
+ * fills launch.op and sets BESIDE on launches where the data allows it; it is set here where only lowering knows that it does. */
+qn_status gpu_lower_op(gpu_lowering *to, const gpu_call *call, qn_error *err);
+qn_status gpu_lower_pair(gpu_lowering *to, const gpu_call *first, const gpu_call *second, qn_error *err);
+/* A kernel's last bindings are those that it writes: how many. */
+uint32_t gpu_kernel_writes(uint32_t kernel);
+
+/* Upper bounds, for any shape within the limits: launches of one op, bytes that it needs of quants and of scratch, bytes of its constant
+ * table. */
+uint32_t gpu_most_launches(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t numeric, uint32_t op);
+uint64_t gpu_quants_bytes(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t numeric, uint32_t op);
 uint64_t gpu_scratch_bytes(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t op);
 uint64_t gpu_table_bytes(const qn_program *program, uint32_t op);
 /* Writes the constant table of an op (ROPE: a frequency and a magnitude per pair, from the attributes and the factor weights as f32
  * or null). */
 void gpu_table_write(const qn_program *program, uint32_t op, const float *factors, void *table);
 
-/* Kernels that an op may be lowered to, for opening them at compile; returns the count, writes at most room. */
-uint32_t gpu_kernels_of(const gpu_caps *caps, const qn_program *program, uint32_t op, uint32_t numeric, uint32_t *kernels, uint32_t room);
+/* Kernels that an op may be lowered to, for opening them at compile; returns the count, writes at most room. Those of two partners are the
+ * earlier one's. */
+uint32_t gpu_kernels_of(const gpu_caps *caps, const qn_program *program, uint32_t op, uint32_t partner, uint32_t numeric, uint32_t *kernels,
+                        uint32_t room);
 /* "gemv_q4_k" */
 const char *gpu_kernel_name(uint32_t kernel);
+
+/* What one binding may span: no more than kernels can count, whatever the device has. */
+uint64_t gpu_most_binding(const gpu_caps *caps);
 
 /* The row stride of a state buffer on the device. */
 uint64_t gpu_state_row_bytes(qn_format format, uint64_t n_columns);

@@ -4,6 +4,7 @@
  *     ocl_process.c     signal handlers and variables that drivers change, put back
  *     ocl_list.c        platforms and devices: who they are, in which order
  *     ocl_open.c        context, queue, what the device can do
+ *     ocl_extras.c      what not every device can do: subgroups, products of bytes
  *     ocl_memory.c      buffers and transfers
  *     ocl_kernels.c     programs: built from the embedded sources, or taken from the host's blob store
  *     ocl_record.c      lists of launches with their arguments set
@@ -28,10 +29,14 @@ typedef struct ocl_found {
     char platform_name[128], name[128];
 } ocl_found;
 
+/* When kernels that multiply bytes are used: where hardware does it, wherever the driver does, or never. */
+enum { OCL_INT_DOT_AUTO, OCL_INT_DOT_ON, OCL_INT_DOT_OFF };
+
 struct gpu_driver_state {
     const qn_host *host;
     ocl_api api;
     char platform[64]; /* option: part of the platform's name; "" = all */
+    uint32_t int_dot;  /* option: OCL_INT_DOT_* */
     uint32_t is_listed;
     uint32_t n_devices;
     ocl_found devices[OCL_MAX_DEVICES];
@@ -49,7 +54,8 @@ struct gpu_driver_device {
     uint64_t total_bytes;
     uint32_t is_unified;
     uint32_t keeps_kernels;       /* in the host's blob store */
-    char options[160];            /* of every build */
+    char options[160];            /* of every build, but for the language */
+    char newest[8];               /* language of kernels that use more than OpenCL C 1.2: "CL3.0" */
     cl_program programs[];        /* [ocl_n_kernels]; null until opened */
 };
 
@@ -111,6 +117,17 @@ qn_status ocl_recording_new(gpu_driver_device *device, uint32_t room, gpu_record
 void ocl_recording_free(gpu_driver_device *device, gpu_recording *recording);
 qn_status ocl_record(gpu_driver_device *device, gpu_recording *recording, const gpu_launch *launches, uint32_t n, qn_error *err);
 qn_status ocl_run(gpu_driver_device *device, gpu_recording *recording, uint64_t *nanoseconds, qn_error *err);
+
+/* ocl_extras.c: what not every device has. */
+/* A processor and nothing else: a simulator, which calls itself everything at once, is to run what GPUs run. */
+int ocl_is_processor(cl_device_type type);
+/* Are kernels with INT_DOT used on it, and class act8 offered? */
+int ocl_uses_dot(const gpu_driver_state *state, const ocl_found *found);
+/* Work-items that run in step, as far as a driver tells, or 1; and whether kernels can add up over them. */
+uint32_t ocl_find_subgroup(const ocl_api *api, cl_device_id device);
+int ocl_has_subgroups(const ocl_api *api, cl_device_id device);
+/* "CL3.0", "CL2.0" or "CL1.2": the newest language that the device is sure to have. */
+const char *ocl_find_language(const ocl_api *api, cl_device_id device);
 
 /* --- Questions to the driver ------------------------------------------------------------------------------------------ */
 

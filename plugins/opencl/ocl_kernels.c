@@ -17,7 +17,9 @@ static uint64_t add_bytes(uint64_t hash, const void *data, uint64_t bytes) {
 }
 
 static void make_options(const gpu_driver_device *device, const ocl_kernel *kernel, char *out, size_t room) {
-    snprintf(out, room, "%s -DKERNEL_OPENCL -DKERNEL_NAME=%s -DGROUP=%uu %s", device->options, kernel->name, kernel->group, kernel->defines);
+    const int is_newer = (kernel->needs & (GPU_CAP_SUBGROUPS | GPU_CAP_INT_DOT)) != 0;
+    snprintf(out, room, "-cl-std=%s%s -DKERNEL_OPENCL -DKERNEL_NAME=%s -DGROUP=%uu %s", is_newer ? device->newest : "CL1.2",
+             device->options, kernel->name, kernel->group, kernel->defines);
 }
 
 /* Name, and a number made of everything that the binary depends on; of compilers inside drivers, versions say more than drivers do. */

@@ -250,7 +250,7 @@ qn_status ocl_describe(gpu_driver_state *state, uint32_t index, qn_device_info *
     info->device_class = find_class(found, is_unified);
     info->flags = QN_DEVICE_DETERMINISTIC | (is_software(found->type) ? QN_DEVICE_SOFTWARE : 0u) |
                   (is_unified ? QN_DEVICE_HOST_MEMORY : 0u);
-    info->numeric = QN_NUMERIC_F32ACC;
+    info->numeric = QN_NUMERIC_F32ACC | (ocl_uses_dot(state, found) ? QN_NUMERIC_ACT8 : 0u);
     snprintf(info->id, sizeof info->id, "%s", found->id);
     snprintf(info->name, sizeof info->name, "%s", found->name[0] != '\0' ? found->name : "a device without name");
     /* "OpenCL 3.0": what a driver writes behind it is long, and goes into the keys of kept kernels. */

@@ -40,30 +40,6 @@ static qn_status check_device(const gpu_driver_device *device, qn_error *err) {
     return QN_OK;
 }
 
-/* Work-items that run in step, as far as a driver tells. */
-static uint32_t find_subgroup(const ocl_api *api, cl_device_id device) {
-    cl_uint width = 0;
-    size_t sizes[16] = {0};
-    if (ocl_has_extension(api, device, "cl_nv_device_attribute_query") &&
-        ocl_device_fact(api, device, CL_DEVICE_WARP_SIZE_NV, &width, sizeof width) && width > 0) {
-        return width;
-    }
-    if (ocl_has_extension(api, device, "cl_amd_device_attribute_query") &&
-        ocl_device_fact(api, device, CL_DEVICE_WAVEFRONT_WIDTH_AMD, &width, sizeof width) && width > 0) {
-        return width;
-    }
-    if (ocl_has_extension(api, device, "cl_intel_required_subgroup_size") &&
-        api->GetDeviceInfo(device, CL_DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes, NULL) == CL_SUCCESS && sizes[0] > 0) {
-        return (uint32_t)sizes[0];
-    }
-    return 1;
-}
-
-/* A processor and nothing else: a simulator, which calls itself everything at once, is to run what GPUs run. */
-static int is_processor(cl_device_type type) {
-    return (type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) == CL_DEVICE_TYPE_CPU;
-}
-
 static void read_caps(gpu_driver_device *device) {
     const ocl_api *api = device->api;
     const cl_device_id id = device->found->device;
@@ -82,10 +58,10 @@ static void read_caps(gpu_driver_device *device) {
     device->is_unified = is_unified;
     device->total_bytes = total;
     caps->flags = (is_unified ? GPU_CAP_UNIFIED : 0u) |
-                  (ocl_has_extension(api, id, "cl_intel_subgroups") || ocl_has_extension(api, id, "cl_khr_subgroups") ? GPU_CAP_SUBGROUPS : 0u) |
-                  (ocl_has_extension(api, id, "cl_khr_integer_dot_product") ? GPU_CAP_INT_DOT : 0u) |
-                  (is_processor(device->found->type) ? GPU_CAP_ON_CPU : 0u);
-    caps->subgroup = find_subgroup(api, id);
+                  (ocl_has_subgroups(api, id) ? GPU_CAP_SUBGROUPS : 0u) |
+                  (ocl_uses_dot(device->state, device->found) ? GPU_CAP_INT_DOT : 0u) |
+                  (ocl_is_processor(device->found->type) ? GPU_CAP_ON_CPU : 0u);
+    caps->subgroup = ocl_find_subgroup(api, id);
     caps->max_group = most_group < 1024 ? (uint32_t)most_group : 1024u;
     caps->compute_units = units > 0 ? units : 1;
     caps->max_grid[0] = caps->max_grid[1] = caps->max_grid[2] = MOST_GROUPS / caps->max_group;
@@ -109,7 +85,8 @@ static qn_status check_caps(const gpu_driver_device *device, qn_error *err) {
 static void choose_options(gpu_driver_device *device) {
     cl_device_fp_config config;
     ocl_device_fact(device->api, device->found->device, CL_DEVICE_SINGLE_FP_CONFIG, &config, sizeof config);
-    snprintf(device->options, sizeof device->options, "-cl-std=CL1.2%s",
+    snprintf(device->newest, sizeof device->newest, "%s", ocl_find_language(device->api, device->found->device));
+    snprintf(device->options, sizeof device->options, "%s",
              (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0 ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     if ((config & CL_FP_DENORM) == 0) {
         ocl_log(device->host, QN_LOG_INFO, "opencl: device %s takes numbers below 1.2e-38 for zero", device->found->name);
@@ -118,7 +95,7 @@ static void choose_options(gpu_driver_device *device) {
 
 /* PoCL keeps what it compiles, and takes twice the time of compiling it to hand it out. */
 static qn_status read_options(gpu_driver_device *device, const qn_option *options, uint32_t n_options, qn_error *err) {
-    device->keeps_kernels = !is_processor(device->found->type);
+    device->keeps_kernels = !ocl_is_processor(device->found->type);
     for (uint32_t i = 0; i < n_options; i++) { /* the only key that applies here */
         const char *value = options[i].value;
         if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0 && strcmp(value, "auto") != 0) {

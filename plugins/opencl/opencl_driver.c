@@ -5,10 +5,39 @@
 static const qn_option_info options[] = {
     {.size = sizeof(qn_option_info), .type = QN_OPTION_STRING, .applies = QN_OPTION_AT_START, .key = "platform", .default_value = "",
      .choices = "", .help = "Only platforms (drivers) with this text in their name."},
+    {.size = sizeof(qn_option_info), .type = QN_OPTION_CHOICE, .applies = QN_OPTION_AT_START, .key = "int_dot", .default_value = "auto",
+     .choices = "auto|on|off",
+     .help = "Offer class act8, with kernels that multiply bytes: where hardware does that (auto), wherever the driver can (on), or never."},
     {.size = sizeof(qn_option_info), .type = QN_OPTION_CHOICE, .applies = QN_OPTION_AT_OPEN, .key = "keep", .default_value = "auto",
      .choices = "auto|yes|no", .help = "Keep compiled kernels in the host's store; auto does so but for processors, whose drivers do it better."},
     GPU_CORE_OPTIONS,
 };
+
+static qn_status read_int_dot(const qn_option *option, gpu_driver_state *state, qn_error *err) {
+    static const char *const words[] = {[OCL_INT_DOT_AUTO] = "auto", [OCL_INT_DOT_ON] = "on", [OCL_INT_DOT_OFF] = "off"};
+    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(option->value, words[i]) == 0) {
+            state->int_dot = i;
+            return QN_OK;
+        }
+    }
+    return qn_fail(err, QN_BAD_ARG, "option %s: %s; it is auto, on or off", option->key, option->value);
+}
+
+static qn_status read_options(const qn_option *given, uint32_t n_given, gpu_driver_state *state, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < n_given && status == QN_OK; i++) {
+        if (strcmp(given[i].key, "int_dot") == 0) {
+            status = read_int_dot(&given[i], state, err);
+        } else if (strlen(given[i].value) >= sizeof state->platform) {
+            status = qn_fail(err, QN_BAD_ARG, "option %s: more than %llu characters", given[i].key,
+                             (unsigned long long)sizeof state->platform - 1);
+        } else {
+            snprintf(state->platform, sizeof state->platform, "%s", given[i].value);
+        }
+    }
+    return status;
+}
 
 static qn_status start(const qn_host *host, const qn_option *given, uint32_t n_given, gpu_driver_state **out, qn_error *err) {
     gpu_driver_state *state = host->mem_alloc(host->ctx, QN_MEM_OTHER, sizeof *state, 64);
@@ -16,15 +45,10 @@ static qn_status start(const qn_host *host, const qn_option *given, uint32_t n_g
         return qn_fail(err, QN_NO_HOST_MEM, "no memory for the driver (%llu bytes)", (unsigned long long)sizeof *state);
     }
     state->host = host;
-    for (uint32_t i = 0; i < n_given; i++) { /* the only key that applies here */
-        if (strlen(given[i].value) >= sizeof state->platform) {
-            host->mem_free(host->ctx, state);
-            return qn_fail(err, QN_BAD_ARG, "option %s: more than %llu characters", given[i].key,
-                           (unsigned long long)sizeof state->platform - 1);
-        }
-        snprintf(state->platform, sizeof state->platform, "%s", given[i].value);
+    qn_status status = read_options(given, n_given, state, err);
+    if (status == QN_OK) {
+        status = ocl_api_open(&state->api, err);
     }
-    const qn_status status = ocl_api_open(&state->api, err);
     if (status != QN_OK) {
         host->mem_free(host->ctx, state);
         return status;
@@ -63,7 +87,7 @@ static qn_status open_device(gpu_driver_state *state, uint32_t index, const qn_o
 
 const gpu_driver gpu_the_driver = {
     .name = "opencl",
-    .extra = "kernels in OpenCL C 1.2, compiled by the device's driver",
+    .extra = "kernels in OpenCL C 1.2 (newer where they use subgroups or products of bytes), compiled by the device's driver",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .start = start,

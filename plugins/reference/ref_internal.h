@@ -3,6 +3,7 @@
  *   reference_plugin.c  query, start, devices, open: the plugin and its device
  *   ref_program.c       check, plan, compile, bind_weights, seal, describe: the program
  *   ref_session.c       session_new, state_move, tap: state and scratch
+ *   ref_scrub.c         get_ext: quoin.scrub/1
  *   ref_run.c           step: the loop over the ops
  *   ref_<op>.c          one op each, straight from its sheet in <quoin/ops.h>
  *
@@ -117,6 +118,7 @@ void QN_CALL ref_session_free(qn_session *session);
 qn_status QN_CALL ref_step(qn_session *session, const qn_step *step, qn_error *err);
 qn_status QN_CALL ref_state_move(qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t n_moves, qn_error *err);
 qn_status QN_CALL ref_tap(qn_session *session, uint32_t buffer, void *data, uint64_t room, uint64_t *out_bytes, qn_error *err);
+const void *QN_CALL ref_get_ext(const char *id);
 uint64_t QN_CALL ref_describe(qn_prog *prog, uint32_t op, char *text, uint64_t room);
 
 #endif

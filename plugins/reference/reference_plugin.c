@@ -100,11 +100,6 @@ static void QN_CALL ref_trim(qn_device *device, uint32_t level) {
     (void)level;
 }
 
-static const void *QN_CALL ref_get_ext(const char *id) {
-    (void)id;
-    return NULL;
-}
-
 static const qn_plugin verbs = {
     .size = sizeof verbs, .start = ref_start, .stop = ref_stop, .devices = ref_devices, .open = ref_open, .close = ref_close,
     .check = ref_check, .plan = ref_plan, .compile = ref_compile, .prog_free = ref_prog_free, .bind_weights = ref_bind_weights,

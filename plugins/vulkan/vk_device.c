@@ -67,7 +67,7 @@ static qn_status make_device(gpu_driver_device *device, const open_options *opti
         sizes.pNext = features.pNext;
         features.pNext = &sizes;
     }
-    if (adapter->has_fast_dot) {
+    if (vk_uses_dot(device->state, adapter)) {
         extensions[n_extensions++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
         dot.pNext = features.pNext;
         features.pNext = &dot;
@@ -107,7 +107,7 @@ static void fill_caps(const gpu_driver_device *device, const open_options *optio
     const VkPhysicalDeviceLimits *const limits = &adapter->limits;
     const uint32_t group = limits->maxComputeWorkGroupInvocations;
     *caps = (gpu_caps){
-        .flags = (device->can_import ? GPU_CAP_UNIFIED : 0) | (adapter->has_fast_dot ? GPU_CAP_INT_DOT : 0) |
+        .flags = (device->can_import ? GPU_CAP_UNIFIED : 0) | (vk_uses_dot(device->state, adapter) ? GPU_CAP_INT_DOT : 0) |
                  (options->subgroups && adapter->has_subgroup_arithmetic ? GPU_CAP_SUBGROUPS : 0) |
                  (suits_processor_kernels(adapter) ? GPU_CAP_ON_CPU : 0),
         .subgroup = adapter->subgroup == 0 ? 1 : adapter->subgroup,

@@ -119,6 +119,7 @@ static void ask_features(const vk_functions *vk, vk_adapter *adapter, const fact
     vk->GetPhysicalDeviceFeatures2(adapter->handle, &features);
     adapter->can_fix_subgroup = sizes.subgroupSizeControl && sizes.computeFullSubgroups &&
                                 (facts->sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+    adapter->has_dot = dot.shaderIntegerDotProduct;
     adapter->has_fast_dot = dot.shaderIntegerDotProduct && facts->dot.integerDotProduct4x8BitPackedSignedAccelerated;
 }
 
@@ -232,6 +233,13 @@ bool vk_can_import(const vk_adapter *adapter, const qn_host *host) {
            adapter->host_pointer_align <= host->machine->page_bytes;
 }
 
+bool vk_uses_dot(const gpu_driver_state *state, const vk_adapter *adapter) {
+    /* What is made for processors is faster there than kernels for GPUs. */
+    return state->int_dot == VK_INT_DOT_ON ? adapter->has_dot
+                                           : state->int_dot == VK_INT_DOT_AUTO && adapter->has_fast_dot &&
+                                                 adapter->type != VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
 uint64_t vk_free_bytes(const vk_functions *vk, const vk_adapter *adapter, uint64_t *total) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 memory = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
@@ -282,7 +290,7 @@ qn_status vk_describe(gpu_driver_state *state, uint32_t index, qn_device_info *i
     if (vk_can_import(adapter, state->host)) {
         info->flags |= QN_DEVICE_HOST_MEMORY;
     }
-    info->numeric = QN_NUMERIC_F32ACC;
+    info->numeric = QN_NUMERIC_F32ACC | (vk_uses_dot(state, adapter) ? QN_NUMERIC_ACT8 : 0u);
     snprintf(info->id, sizeof info->id, "%s", adapter->id);
     snprintf(info->name, sizeof info->name, "%s", adapter->name);
     snprintf(info->driver, sizeof info->driver, "%s", adapter->driver);

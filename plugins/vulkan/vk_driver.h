@@ -64,7 +64,7 @@ typedef struct vk_adapter {
     uint64_t max_allocation;         /* bytes */
     bool has_subgroup_arithmetic;    /* in compute shaders */
     bool has_subgroup_broadcast;
-    bool has_fast_dot;               /* four signed bytes at once, in hardware */
+    bool has_dot, has_fast_dot;      /* products of four signed bytes at once; in hardware */
     uint32_t least_subgroup, most_subgroup;
     bool can_fix_subgroup;           /* the size can be demanded of compute shaders */
     VkPhysicalDeviceLimits limits;
@@ -72,11 +72,15 @@ typedef struct vk_adapter {
     char id[64], name[128], driver[128];
 } vk_adapter;
 
+/* When kernels that multiply bytes are used: where hardware does it, wherever the driver does, or never. */
+enum { VK_INT_DOT_AUTO, VK_INT_DOT_ON, VK_INT_DOT_OFF };
+
 struct gpu_driver_state {
     const qn_host *host;
     VkInstance instance;
     VkDebugUtilsMessengerEXT messenger;
     bool is_validated;
+    uint32_t int_dot;                /* VK_INT_DOT_*: option */
     atomic_uint n_complaints;        /* errors that the validation layer has told */
     vk_functions vk;                 /* global and instance functions */
     vk_adapter adapters[VK_MAX_DEVICES];
@@ -148,6 +152,8 @@ qn_status vk_describe(gpu_driver_state *state, uint32_t index, qn_device_info *i
 bool vk_shares_memory(const vk_adapter *adapter);
 /* Can kernels read pages of the host where they lie, and is that as fast as device memory? */
 bool vk_can_import(const vk_adapter *adapter, const qn_host *host);
+/* Are kernels with INT_DOT used on it, and class act8 offered? */
+bool vk_uses_dot(const gpu_driver_state *state, const vk_adapter *adapter);
 /* Bytes that the device still has in its largest local heap, or the heap's size where nobody tells. */
 uint64_t vk_free_bytes(const vk_functions *vk, const vk_adapter *adapter, uint64_t *total);
 
@@ -217,7 +223,7 @@ typedef struct vk_spirv {
     const char *name;
     const uint32_t *words;
     uint64_t bytes;
-    bool needs_subgroups;
+    bool needs_subgroups, needs_dot;
 } vk_spirv;
 extern const vk_spirv vk_spirv_table[];
 extern const uint32_t vk_spirv_count;

@@ -66,6 +66,10 @@ qn_status vk_kernel_open(gpu_driver_device *device, uint32_t kernel, qn_error *e
     if (device->pipelines[kernel] != VK_NULL_HANDLE) {
         return QN_OK;
     }
+    if (vk_spirv_table[kernel].needs_dot && !vk_uses_dot(device->state, device->adapter)) {
+        return qn_fail(err, QN_UNSUPPORTED, "kernel %s: %.64s was opened without products of bytes", vk_spirv_table[kernel].name,
+                       device->adapter->name);
+    }
     const VkResult result = make_pipeline(device, &vk_spirv_table[kernel], &device->pipelines[kernel]);
     if (result == VK_SUCCESS) {
         device->cache_is_new = true;

@@ -10,6 +10,9 @@ static const qn_option_info options[] = {
      .choices = "off|calls|kernels",
      .help = "Run under the Khronos validation layer, which checks calls and barriers (calls) and also what kernels touch (kernels); its "
              "errors make a step fail."},
+    {.size = sizeof(qn_option_info), .type = QN_OPTION_CHOICE, .applies = QN_OPTION_AT_START, .key = "int_dot", .default_value = "auto",
+     .choices = "auto|on|off",
+     .help = "Offer class act8, with kernels that multiply bytes: where hardware does that (auto), wherever the driver can (on), or never."},
     {.size = sizeof(qn_option_info), .type = QN_OPTION_BOOL, .applies = QN_OPTION_AT_OPEN, .key = "import", .default_value = "on",
      .choices = "", .help = "Read weights in the mapped file where the device shares the host's memory; off copies them."},
     {.size = sizeof(qn_option_info), .type = QN_OPTION_BOOL, .applies = QN_OPTION_AT_OPEN, .key = "subgroups", .default_value = "on",
@@ -27,15 +30,27 @@ qn_status vk_read_switch(const qn_option *option, bool *value, qn_error *err) {
     return qn_fail(err, QN_BAD_ARG, "option %s is on or off; '%s' was given", option->key, option->value == NULL ? "" : option->value);
 }
 
-static qn_status read_validate(const qn_option *option, uint32_t *mode, qn_error *err) {
-    static const char *const words[] = {[VK_VALIDATE_OFF] = "off", [VK_VALIDATE_CALLS] = "calls", [VK_VALIDATE_KERNELS] = "kernels"};
-    for (uint32_t i = 0; option->value != NULL && i < sizeof words / sizeof words[0]; i++) {
+/* The number of the option's value among `words`. */
+static qn_status read_word(const qn_option *option, const char *const *words, uint32_t n, uint32_t *out, qn_error *err) {
+    for (uint32_t i = 0; option->value != NULL && i < n; i++) {
         if (strcmp(option->value, words[i]) == 0) {
-            *mode = i;
+            *out = i;
             return QN_OK;
         }
     }
-    return qn_fail(err, QN_BAD_ARG, "option validate is one of off, calls, kernels; '%s' was given", option->value == NULL ? "" : option->value);
+    return qn_fail(err, QN_BAD_ARG, "option %s is one of %s, %s, %s; '%s' was given", option->key, words[0], words[1], words[2],
+                   option->value == NULL ? "" : option->value);
+}
+
+static qn_status read_start_options(const qn_option *given, uint32_t n, uint32_t *validate, uint32_t *int_dot, qn_error *err) {
+    static const char *const modes[] = {[VK_VALIDATE_OFF] = "off", [VK_VALIDATE_CALLS] = "calls", [VK_VALIDATE_KERNELS] = "kernels"};
+    static const char *const uses[] = {[VK_INT_DOT_AUTO] = "auto", [VK_INT_DOT_ON] = "on", [VK_INT_DOT_OFF] = "off"};
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < n && status == QN_OK; i++) {
+        status = strcmp(given[i].key, "int_dot") == 0 ? read_word(&given[i], uses, 3, int_dot, err)
+                                                      : read_word(&given[i], modes, 3, validate, err);
+    }
+    return status;
 }
 
 static qn_status make_instance(gpu_driver_state *state, uint32_t validate, qn_error *err) {
@@ -72,11 +87,8 @@ static void stop(gpu_driver_state *state) {
 }
 
 static qn_status start(const qn_host *host, const qn_option *given, uint32_t n_given, gpu_driver_state **out, qn_error *err) {
-    uint32_t validate = VK_VALIDATE_OFF;
-    qn_status status = QN_OK;
-    for (uint32_t i = 0; status == QN_OK && i < n_given; i++) {
-        status = strcmp(given[i].key, "validate") == 0 ? read_validate(&given[i], &validate, err) : QN_OK;
-    }
+    uint32_t validate = VK_VALIDATE_OFF, int_dot = VK_INT_DOT_AUTO;
+    qn_status status = read_start_options(given, n_given, &validate, &int_dot, err);
     if (status != QN_OK) {
         return status;
     }
@@ -85,6 +97,7 @@ static qn_status start(const qn_host *host, const qn_option *given, uint32_t n_g
         return qn_fail(err, QN_NO_HOST_MEM, "no host memory for the driver's state (%zu bytes)", sizeof *state);
     }
     state->host = host;
+    state->int_dot = int_dot;
     status = vk_open_loader(&state->vk, err);
     status = status == QN_OK ? make_instance(state, validate, err) : status;
     status = status == QN_OK ? vk_find_adapters(state, err) : status;

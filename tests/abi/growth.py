@@ -8,6 +8,7 @@ import argparse
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -76,6 +77,7 @@ def build(facts, work, how):
     for path in sorted((facts.source / "abi" / "include" / "quoin").iterdir()):
         if path.is_file():
             (headers / path.name).write_text(path.read_text())
+    shutil.copytree(facts.source / "abi" / "include" / "quoin" / "ext", headers / "ext")  # extensions have versions of their own
     before = {name: size_of(facts, headers, name, work) for name in structs_of(headers)}
     {"longer": lengthen, "shorter": shorten}[how](headers)
     changed = [name for name in before if (size_of(facts, headers, name, work) > before[name] if how == "longer"

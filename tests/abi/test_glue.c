@@ -48,6 +48,37 @@ static void a_long_error_text_is_cut_and_terminated(void **state) {
     assert_int_equal(qn_fail(NULL, QN_DENIED, "nobody listens"), QN_DENIED);
 }
 
+/* Names come from files, and a text may be cut anywhere. */
+static void an_error_text_is_utf8_whatever_it_quotes(void **state) {
+    static const struct {
+        const char *name, *wanted;
+    } rows[] = {{"plain", "plain"},
+                {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf"},
+                {"\xff\xfe", "??"},
+                {"a\x80z", "a?z"},
+                {"\xc0\xaf", "??"},                  /* overlong */
+                {"\xe0\x9f\xbf", "???"},
+                {"\xf0\x8f\xbf\xbf", "????"},
+                {"\xed\xa0\x80", "???"},             /* a surrogate */
+                {"\xf4\x90\x80\x80", "????"},        /* beyond the last */
+                {"\xe2\x82", "??"},                  /* cut off */
+                {"\xc3(", "?("}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        qn_error error = {.size = sizeof error};
+        qn_fail(&error, QN_BAD_ARG, "%s", rows[i].name);
+        assert_string_equal(error.text, rows[i].wanted);
+        qn_fail_op(&error, 1, QN_BAD_ARG, "%s", rows[i].name);
+        assert_string_equal(error.text, rows[i].wanted);
+    }
+    char text[QN_ERROR_TEXT + 1];
+    memset(text, 'x', sizeof text);
+    memcpy(text + QN_ERROR_TEXT - 3, "\xe2\x82\xac", 4); /* two bytes of it have room */
+    qn_error error = {.size = sizeof error};
+    qn_fail(&error, QN_BAD_ARG, "%s", text);
+    assert_string_equal(error.text + QN_ERROR_TEXT - 4, "x??");
+}
+
 static void formats_say_the_same_as_blocks(void **state) {
     static const qn_format formats[] = {
 #define QN_FORMAT(name, number, elems, bytes, kind, layout) number,
@@ -153,6 +184,7 @@ int main(void) {
         cmocka_unit_test(a_short_struct_is_refused_and_a_shorter_own_one_is_filled_up_with_zeros),
         cmocka_unit_test(a_longer_struct_is_accepted_with_a_zero_tail_and_too_new_otherwise),
         cmocka_unit_test(a_long_error_text_is_cut_and_terminated),
+        cmocka_unit_test(an_error_text_is_utf8_whatever_it_quotes),
         cmocka_unit_test(formats_say_the_same_as_blocks),
         cmocka_unit_test(acts_that_live_at_once_never_share_a_byte),
         cmocka_unit_test(acts_that_do_not_fit_are_refused),

@@ -15,6 +15,7 @@
 #include "cases.h"
 #include "counting_malloc.h"
 #include "decode/generate.h"
+#include "sentinel/sentinel.h"
 
 #define N_WARM 8u
 #define N_TOKENS 48u
@@ -74,6 +75,7 @@ static void close_rig(rig *r) {
 typedef struct watch {
     const rig *r;
     uint32_t n_seen;
+    const token_judge *judge; /* or null */
     uint64_t calls[N_TOKENS + 1], services[N_TOKENS + 1];
 } watch;
 
@@ -91,7 +93,8 @@ static void generate(rig *r, const sampler_options *sampling, watch *w) {
     static const uint32_t prompt[] = {259, 264, 32, 259};
     sampler chooser;
     generate_result result;
-    const generate_options options = {.max_tokens = N_TOKENS, .n_logprobs = 4, .on_token = on_token, .ctx = w};
+    const generate_options options = {.max_tokens = N_TOKENS, .n_logprobs = 4, .on_token = on_token, .ctx = w,
+                                      .hooks = {.judge = w->judge}};
     must(r, sampler_create(sampling, r->m->hparams.n_vocab, tokenizer_size(r->m->tok), &chooser, &r->err));
     must(r, generate_run(r->s, &chooser, prompt, sizeof prompt / sizeof prompt[0], &options, &result, &r->err));
     sampler_destroy(&chooser);
@@ -141,6 +144,44 @@ static void cpu_allocates_nothing_per_token_in_act8(void **state) {
     check_backend("cpu", QN_NUMERIC_ACT8, QN_FORMAT_F16);
 }
 
+/* Every rule on and none that ends the run, and somebody who watches. */
+static sentinel *make_sentinel(rig *r, run_streams *streams, void *block) {
+    static uint32_t ids[] = {7, 8, 9};
+    static phrase_text phrases[] = {{"abc", 3}, {"tide", 4}};
+    sentinel_settings settings = {.deny_ids = ids, .n_deny_ids = 3, .phrases = phrases, .n_phrases = 2, .folds_case = true,
+                                  .least_margin = 100.0, .most_entropy = 0.0, .n = 2, .times = 3, .window = 32};
+    sentinel *s = NULL;
+    for (uint32_t i = 0; i < SENTINEL_RULES; i++) {
+        settings.is_on[i] = true;
+    }
+    settings.actions[SENTINEL_DENY] = settings.actions[SENTINEL_MARGIN] = SENTINEL_RESAMPLE;
+    must(r, sentinel_create(&settings, r->m->tok, &s, &r->err));
+    run_streams_begin(streams, block, QUOIN_OBSERVER_RECORDS, QUOIN_OBSERVER_MESSAGES);
+    sentinel_watch(s, streams);
+    return s;
+}
+
+static void a_sentinel_with_every_rule_allocates_nothing_per_token(void **state) {
+    (void)state;
+    rig r;
+    run_streams streams;
+    const sampler_options sampling = sampler_defaults();
+    const size_t bytes = streams_size(QUOIN_OBSERVER_RECORDS, QUOIN_OBSERVER_MESSAGES);
+    void *block = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    assert_non_null(block);
+    memset(block, 0, bytes);
+    open_rig(&r, "reference", QN_NUMERIC_F32ACC, QN_FORMAT_F32);
+    sentinel *s = make_sentinel(&r, &streams, block);
+    watch w = {.r = &r, .judge = sentinel_judge(s)};
+    generate(&r, &sampling, &w);
+    assert_int_equal(w.n_seen, N_TOKENS);
+    assert_true(sentinel_get_report(s)->n_resampled >= N_TOKENS && streams.n_posted >= 2 * N_TOKENS);
+    assert_int_equal(w.calls[N_TOKENS - 1], w.calls[N_WARM]);
+    sentinel_destroy(s);
+    close_rig(&r);
+    free(block);
+}
+
 static void a_second_prompt_allocates_no_more_than_the_first_token_of_it(void **state) {
     (void)state;
     rig r;
@@ -162,6 +203,7 @@ int main(void) {
         cmocka_unit_test(reference_allocates_nothing_per_token),
         cmocka_unit_test(cpu_allocates_nothing_per_token_in_f32acc),
         cmocka_unit_test(cpu_allocates_nothing_per_token_in_act8),
+        cmocka_unit_test(a_sentinel_with_every_rule_allocates_nothing_per_token),
         cmocka_unit_test(a_second_prompt_allocates_no_more_than_the_first_token_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static qn_status describe(gpu_driver_state *state, uint32_t index, qn_device_inf
     (void)index;
     (void)err;
     info->device_class = QN_DEVICE_GPU;
-    info->numeric = QN_NUMERIC_F32ACC;
+    info->numeric = QN_NUMERIC_F32ACC | ((counted.caps_flags & GPU_CAP_INT_DOT) != 0 ? QN_NUMERIC_ACT8 : 0u);
     snprintf(info->id, sizeof info->id, "counting");
     snprintf(info->name, sizeof info->name, "counting");
     info->cell_block = 1;

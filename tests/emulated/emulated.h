@@ -19,6 +19,7 @@
 
 struct gpu_driver_state {
     const qn_host *host;
+    bool has_int_dot;
 };
 
 typedef struct emulated_memory {
@@ -40,6 +41,7 @@ struct gpu_recording {
 struct gpu_driver_device {
     const qn_host *host;
     bool is_unified;
+    uint32_t subgroup;            /* 0: it has no subgroups */
     emulated_memory *memories;
     uint8_t opened[EMULATED_KERNELS];
     pthread_t worker;

@@ -94,13 +94,14 @@ static char *bytes_of(const gpu_binding *binding) {
     return ((const emulated_memory *)binding->memory)->pages + binding->at;
 }
 
-static qn_status run_launch(const gpu_launch *launch, qn_error *err) {
+static qn_status run_launch(const gpu_driver_device *device, const gpu_launch *launch, qn_error *err) {
     char text[400];
     emu_launch run = {.kernel = launch->kernel,
                       .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
                       .n_buffers = launch->n_buffers,
                       .params = launch->params,
-                      .n_params = launch->n_params};
+                      .n_params = launch->n_params,
+                      .subgroup = device->subgroup};
     if (launch->kernel == GPU_COPY) {
         memcpy(bytes_of(&launch->buffers[1]), bytes_of(&launch->buffers[0]), launch->buffers[0].bytes);
         return QN_OK;
@@ -123,7 +124,7 @@ static qn_status run_group(const gpu_driver_device *device, uint32_t first, uint
     qn_status status = QN_OK;
     for (uint32_t i = end; i > first && status == QN_OK; i--) {
         const uint64_t begin = read_clock();
-        status = run_launch(&device->job->launches[i - 1], err);
+        status = run_launch(device, &device->job->launches[i - 1], err);
         if (device->nanoseconds != NULL) {
             device->nanoseconds[i - 1] += read_clock() - begin;
         }

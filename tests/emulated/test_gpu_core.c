@@ -13,6 +13,7 @@
 #include <quoin/glue.h>
 
 #include "counting_driver.h"
+#include "gpu_lower.h"
 #include "test_stack.h"
 
 #define TOKENS 20u
@@ -61,12 +62,9 @@ static qn_limits limits_of(void) {
 
 static const qn_compile_options plain = {.size = sizeof plain, .numeric = QN_NUMERIC_F32ACC};
 
-/* compile, bind, seal, session_new; the first status that is not OK, and what was made. */
-static qn_status make_all(const cf_backend *b, qn_prog **prog, qn_session **session) {
-    const qn_limits limits = limits_of();
-    *prog = NULL;
-    *session = NULL;
-    qn_status status = b->verbs->compile(b->device, model.m.program, &limits, &plain, prog, fresh());
+/* Binds all weights and seals; the first status that is not OK. */
+static qn_status bind_all(const cf_backend *b, qn_prog *prog) {
+    qn_status status = QN_OK;
     for (uint32_t i = 0; i < model.m.program->n_buffers && status == QN_OK; i++) {
         const op_weight *from = &model.m.weights[i];
         const qn_weight weight = {.size = sizeof weight,
@@ -76,9 +74,18 @@ static qn_status make_all(const cf_backend *b, qn_prog **prog, qn_session **sess
                                   .data = from->bytes,
                                   .bytes = from->n_bytes,
                                   .first_element = from->first};
-        status = from->bytes == NULL ? QN_OK : b->verbs->bind_weights(*prog, &weight, sizeof weight, 1, fresh());
+        status = from->bytes == NULL ? QN_OK : b->verbs->bind_weights(prog, &weight, sizeof weight, 1, fresh());
     }
-    status = status == QN_OK ? b->verbs->seal(*prog, fresh()) : status;
+    return status == QN_OK ? b->verbs->seal(prog, fresh()) : status;
+}
+
+/* compile, bind, seal, session_new; the first status that is not OK, and what was made. */
+static qn_status make_all(const cf_backend *b, qn_prog **prog, qn_session **session) {
+    const qn_limits limits = limits_of();
+    *prog = NULL;
+    *session = NULL;
+    qn_status status = b->verbs->compile(b->device, model.m.program, &limits, &plain, prog, fresh());
+    status = status == QN_OK ? bind_all(b, *prog) : status;
     return status == QN_OK ? b->verbs->session_new(*prog, session, fresh()) : status;
 }
 
@@ -185,9 +192,8 @@ static void ops_that_need_nothing_of_each_other_run_beside(void **state) {
         const char *name;
         bool is_beside;
     } rows[] = {{"q.0", false},         {"k.0", true},       {"v.0", true},      {"q_norm.0", false},
-                {"k_norm.0", true},     {"q_rope.0", false}, {"k_rope.0", true}, {"state_v.0", true},
-                {"attention.0", false}, {"gate.0", false},   {"up.0", true},     {"gated.0", false},
-                {"ffn_add.0", false}};
+                {"k_norm.0", true},     {"q_rope.0", false}, {"state_k.0", false}, {"attention.0", false},
+                {"gate.0", false},      {"up.0", true},      {"gated.0", false},   {"ffn_add.0", false}};
     cf_backend b;
     qn_prog *prog;
     qn_session *session;
@@ -203,6 +209,82 @@ static void ops_that_need_nothing_of_each_other_run_beside(void **state) {
             fail_msg("%s: flags %u", rows[i].name, launch->flags);
         }
     }
+    free_all(&b, prog, session);
+    close_backend(&b);
+}
+
+/* Launches of a step of one token, compiled with these flags. */
+static uint32_t count_step_launches(uint32_t flags) {
+    const qn_limits limits = limits_of();
+    qn_compile_options options = plain;
+    cf_backend b;
+    qn_prog *prog = NULL;
+    qn_session *session = NULL;
+    options.flags = flags;
+    counting_driver_reset();
+    open_backend(&b);
+    require_done(b.verbs->compile(b.device, model.m.program, &limits, &options, &prog, fresh()));
+    require_done(bind_all(&b, prog));
+    require_done(b.verbs->session_new(prog, &session, fresh()));
+    require_done(try_step(&b, session, 0, 1, 1));
+    const uint32_t n = counted.n_launches;
+    free_all(&b, prog, session);
+    close_backend(&b);
+    return n;
+}
+
+/* Of two partners the earlier one has the launch; only under MATERIALIZE there are none. */
+static void partners_are_one_launch_unless_everything_is_kept(void **state) {
+    static const char *const waiting[] = {"k_rope.0", "state_v.0", "k_rope.1", "state_v.1", "ffn_norm.0", "ffn_norm.1"};
+    char text[200];
+    cf_backend b;
+    qn_prog *prog;
+    qn_session *session;
+    (void)state;
+    const uint32_t kept = count_step_launches(QN_COMPILE_MATERIALIZE), fused = count_step_launches(0);
+    assert_int_equal(kept - fused, 7); /* and the norm behind the first layer's last sum */
+    counting_driver_reset();
+    open_backend(&b);
+    require_done(make_all(&b, &prog, &session));
+    require_done(try_step(&b, session, 0, 1, 1));
+    for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++) {
+        assert_null(first_launch_of(find_op(waiting[i])));
+    }
+    b.verbs->describe(prog, find_op("k_rope.0"), text, sizeof text);
+    assert_non_null(strstr(text, "with op"));
+    b.verbs->describe(prog, find_op("q_rope.0"), text, sizeof text);
+    assert_string_equal(text, "rope_pair");
+    free_all(&b, prog, session);
+    close_backend(&b);
+}
+
+/* Bytes of activations are made once for q, k and v, and once for gate and up, which then run beside each other. */
+static void activations_become_bytes_once_for_all_that_read_them(void **state) {
+    const qn_limits limits = limits_of();
+    const qn_compile_options options = {.size = sizeof options, .numeric = QN_NUMERIC_ACT8 | QN_NUMERIC_F32ACC};
+    uint32_t n_quantized = 0, n_products = 0;
+    qn_memory_plan plan = {.size = sizeof plan};
+    cf_backend b;
+    qn_prog *prog = NULL;
+    qn_session *session = NULL;
+    (void)state;
+    counting_driver_reset();
+    counted.caps_flags = GPU_CAP_INT_DOT;
+    open_backend(&b);
+    require_done(b.verbs->plan(b.device, model.m.program, &limits, &options, &plan, fresh()));
+    assert_int_equal(plan.numeric, QN_NUMERIC_ACT8);
+    require_done(b.verbs->compile(b.device, model.m.program, &limits, &options, &prog, fresh()));
+    require_done(bind_all(&b, prog));
+    require_done(b.verbs->session_new(prog, &session, fresh()));
+    require_done(try_step(&b, session, 0, 1, 1));
+    for (uint32_t i = 0; i < counted.n_launches; i++) {
+        const gpu_launch *launch = &counted.launches[i];
+        const bool is_quantize = launch->kernel != GPU_COPY && strcmp(gpu_kernel_name(launch->kernel), "quantize") == 0;
+        n_quantized += is_quantize;
+        n_products += launch->kernel != GPU_COPY && strstr(gpu_kernel_name(launch->kernel), "_dot_") != NULL;
+        assert_true(!is_quantize || (launch[1].flags & GPU_LAUNCH_BESIDE) == 0); /* who reads the bytes waits for them */
+    }
+    assert_true(n_quantized > 0 && n_quantized <= 4 * 2 + 1 && n_quantized < n_products);
     free_all(&b, prog, session);
     close_backend(&b);
 }
@@ -640,6 +722,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shape_is_recorded_once_and_the_least_used_gives_way),
         cmocka_unit_test(ops_that_need_nothing_of_each_other_run_beside),
+        cmocka_unit_test(partners_are_one_launch_unless_everything_is_kept),
+        cmocka_unit_test(activations_become_bytes_once_for_all_that_read_them),
         cmocka_unit_test(large_steps_have_places_to_stop_at),
         cmocka_unit_test(what_is_planned_is_taken),
         cmocka_unit_test(small_weights_share_one_memory),

@@ -31,6 +31,8 @@ typedef struct lower_rig {
     const float *factors;                    /* ROPE: null, or as f32 */
     gpu_launch *launches;
     uint32_t n_launches;                     /* of the last run */
+    uint32_t numeric;                        /* F32ACC, unless the test says otherwise */
+    uint32_t subgroup;                       /* what subgroups are really like; 0: as the emulator likes them */
 } lower_rig;
 
 void lower_rig_init(lower_rig *self, const qn_program *program);
@@ -44,8 +46,10 @@ void lower_rig_place(lower_rig *self, uint32_t n_tokens, int32_t *positions, uin
                      const qn_span *spans, uint32_t n_sequences, const uint32_t *span_at);
 
 void lower_rig_run(lower_rig *self, uint32_t op, uint32_t n_tokens, uint32_t n_outputs);
+/* Two ops that are partners. */
+void lower_rig_run_pair(lower_rig *self, uint32_t op, uint32_t partner, uint32_t n_tokens, uint32_t n_outputs);
 
 /* Runs what stands in launches[0 .. n). */
-void lower_rig_run_launches(const gpu_launch *launches, uint32_t n);
+void lower_rig_run_launches(const gpu_launch *launches, uint32_t n, uint32_t subgroup);
 
 #endif

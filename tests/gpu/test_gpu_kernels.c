@@ -12,6 +12,7 @@
 #include <quoin/glue.h>
 
 #include "cells.h"
+#include "emulator.h"
 #include "lower_rig.h"
 #include "op_data.h"
 #include "test_stack.h"
@@ -63,6 +64,9 @@ typedef struct matmul_case {
     uint64_t max_binding_bytes; /* 0: plenty */
     uint32_t max_grid;          /* 0: plenty */
     uint32_t flags;             /* of caps */
+    uint32_t numeric;           /* 0: F32ACC */
+    uint32_t subgroup;          /* that lowering expects; 0: 32 */
+    uint32_t true_subgroup;     /* that the device has; 0: 32 */
 } matmul_case;
 
 static void check_matmul(qn_format format, const matmul_case *c) {
@@ -80,12 +84,14 @@ static void check_matmul(qn_format format, const matmul_case *c) {
     float *ys = make_output((uint64_t)c->t * c->n);
     double *want = make_doubles((uint64_t)c->t * c->n), *bound = make_doubles((uint64_t)c->t * c->n);
     weight.bytes = with_whole_words(&memory, &weight);
-    oracle_matmul(weight.values, xs, c->has_bias ? biases : NULL, c->t, c->n, c->k, 0, want, bound);
+    oracle_matmul(weight.values, xs, c->has_bias ? biases : NULL, c->t, c->n, c->k, c->numeric == QN_NUMERIC_ACT8, want, bound);
     lower_rig r;
     lower_rig_init(&r, op_program_finish(builder));
     r.caps.max_binding_bytes = c->max_binding_bytes != 0 ? c->max_binding_bytes : r.caps.max_binding_bytes;
     r.caps.flags = c->flags;
-    r.caps.subgroup = 32;
+    r.caps.subgroup = c->subgroup != 0 ? c->subgroup : 32;
+    r.subgroup = c->true_subgroup;
+    r.numeric = c->numeric != 0 ? c->numeric : r.numeric;
     r.caps.max_grid[0] = c->max_grid != 0 ? c->max_grid : r.caps.max_grid[0];
     lower_rig_set(&r, w, weight.bytes, weight.n_bytes);
     r.first_element[w] = first;
@@ -130,6 +136,78 @@ static void matmul_keeps_its_bound_in_every_format_and_by_every_kernel(void **st
                                               .flags = GPU_CAP_SUBGROUPS};
             check_matmul(op_weight_formats[f], &by_subgroups);
         }
+    }
+}
+
+/* Formats that can be multiplied as bytes, and one that cannot. */
+static const qn_format byte_formats[] = {QN_FORMAT_Q4_0, QN_FORMAT_Q4_1, QN_FORMAT_Q5_0, QN_FORMAT_Q5_1, QN_FORMAT_Q8_0,
+                                         QN_FORMAT_Q4_K, QN_FORMAT_Q5_K, QN_FORMAT_Q6_K, QN_FORMAT_Q4_K_SOA, QN_FORMAT_F16};
+
+static void matmul_on_bytes_keeps_the_bound_of_its_class(void **state) {
+    (void)state;
+    static const uint32_t tokens[] = {1, 2, 5, 6, 33, 40}, rows[] = {1, 5, 33, 64, 70};
+    for (uint32_t f = 0; f < COUNT_OF(byte_formats); f++) {
+        for (uint32_t i = 0; i < COUNT_OF(tokens); i++) {
+            const uint32_t block = byte_formats[f] == QN_FORMAT_F16 ? 32 : qn_format_find(byte_formats[f])->block_elems;
+            const matmul_case c = {.n = rows[(i + f) % 5], .t = tokens[i], .has_bias = i % 2 == 0, .k = block * (1 + (i + f) % 3),
+                                   .flags = GPU_CAP_INT_DOT, .numeric = QN_NUMERIC_ACT8};
+            const matmul_case by_subgroups = {.n = c.n, .t = 1 + i % 4, .has_bias = c.has_bias, .k = 512 * (1 + i % 3),
+                                              .flags = GPU_CAP_INT_DOT | GPU_CAP_SUBGROUPS, .numeric = QN_NUMERIC_ACT8};
+            check_matmul(byte_formats[f], &c);
+            check_matmul(byte_formats[f], &by_subgroups);
+        }
+        const matmul_case in_pieces = {.n = 601, .k = 256, .t = 2, .has_bias = 1, .max_binding_bytes = 20000, .flags = GPU_CAP_INT_DOT,
+                                       .numeric = QN_NUMERIC_ACT8};
+        check_matmul(byte_formats[f], &in_pieces);
+    }
+}
+
+static void matmul_is_right_whatever_the_length_of_subgroups(void **state) {
+    (void)state;
+    static const uint32_t lengths[] = {4, 8, 16, 32, 64};
+    for (uint32_t i = 0; i < COUNT_OF(lengths) * COUNT_OF(lengths); i++) {
+        const matmul_case c = {.n = 37, .k = 1024, .t = 1 + i % 2, .has_bias = 1, .flags = GPU_CAP_SUBGROUPS,
+                               .subgroup = lengths[i % COUNT_OF(lengths)], .true_subgroup = lengths[i / COUNT_OF(lengths)]};
+        matmul_case on_bytes = c;
+        on_bytes.flags |= GPU_CAP_INT_DOT;
+        on_bytes.numeric = QN_NUMERIC_ACT8;
+        check_matmul(QN_FORMAT_Q4_K, &c);
+        check_matmul(QN_FORMAT_F16, &c);
+        check_matmul(QN_FORMAT_Q4_0, &on_bytes);
+    }
+}
+
+/* What quantize.kernel makes of blocks of every size of number, against its definition. */
+static void bytes_of_activations_are_the_nearest_and_their_sums_are_theirs(void **state) {
+    (void)state;
+    enum { BLOCKS = 67 };
+    static float x[BLOCKS * 32], y[BLOCKS * 10];
+    cf_random random = {.state = 21};
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        for (uint32_t i = 0; i < 32; i++) {
+            x[b * 32 + i] = b == 0 ? 0 : ldexpf(op_random_signed(&random), 4 * (int)b - 140);
+        }
+    }
+    gpu_memory memories[] = {{sizeof x, x}, {sizeof y, y}};
+    const uint32_t group = emu_group(emu_find("quantize"));
+    const gpu_launch launch = {.kernel = emu_find("quantize"), .grid = {BLOCKS * 8 / group + 1, 1, 1}, .n_buffers = 2,
+                               .buffers = {{&memories[0], 0, sizeof x}, {&memories[1], 0, sizeof y}}, .n_params = 1, .params = {BLOCKS}};
+    lower_rig_run_launches(&launch, 1, 0);
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        const int8_t *q = (const int8_t *)y + 32 * b;
+        const float scale = y[8 * BLOCKS + b];
+        float most = 0;
+        int sum = 0;
+        for (uint32_t i = 0; i < 32; i++) {
+            most = fmaxf(most, fabsf(x[b * 32 + i]));
+        }
+        assert_true(fabs(scale - most / 127.0) <= 0x1p-23 * most / 127 + 0x1p-149);
+        for (uint32_t i = 0; i < 32; i++) {
+            const double exact = most > 0 ? (double)x[b * 32 + i] * 127 / most : 0;
+            assert_true(fabs(q[i] - exact) <= 0.5 + 1e-4);
+            sum += q[i];
+        }
+        assert_true(y[9 * BLOCKS + b] == scale * (float)sum);
     }
 }
 
@@ -445,6 +523,25 @@ static void attention_keeps_its_bound_whole_and_in_shares(void **state) {
 
 /* --- Rows, fill and top-k ------------------------------------------------------------------------------------------------- */
 
+/* Without limits a check can tell no more than that one row is too long. */
+static void a_row_that_no_kernel_can_bind_is_refused_by_check(void **state) {
+    (void)state;
+    static const uint64_t columns[] = {1u << 20, UINT64_C(1) << 30};
+    for (uint32_t i = 0; i < COUNT_OF(columns); i++) {
+        const qn_scale_attrs attrs = {.size = sizeof attrs, .factor = 2};
+        char text[184] = "";
+        op_program *b = op_program_create();
+        const uint32_t x = op_program_add_rows(b, "x", QN_ROLE_INPUT, QN_FORMAT_F32, (uint32_t)columns[i], QN_DIM_TOKENS);
+        const uint32_t y = op_program_add_rows(b, "y", QN_ROLE_OUTPUT, QN_FORMAT_F32, (uint32_t)columns[i], QN_DIM_TOKENS);
+        op_program_add_op(b, QN_OP_SCALE, 0, 1, &x, y, &attrs, sizeof attrs);
+        const gpu_caps caps = {.max_binding_bytes = UINT64_C(1) << 40};
+        const int can = gpu_can_lower(&caps, op_program_finish(b), 0, QN_NUMERIC_F32ACC, text);
+        assert_int_equal(can, i == 0);
+        assert_true(can || strstr(text, "4294967296 bytes; a kernel of this device sees 4294967292") != NULL);
+        op_program_destroy(b);
+    }
+}
+
 static void select_rows_copies_bits(void **state) {
     (void)state;
     enum { N = 301, TOKENS = 5, OUTPUTS = 3 };
@@ -485,7 +582,7 @@ static void fill_writes_all_words_and_no_more(void **state) {
     gpu_lowering to = make_extra(&caps, launches, none, none);
     qn_error err = {.size = sizeof err};
     assert_int_equal(gpu_lower_fill(&to, &where, 0xabcdef01u, &err), QN_OK);
-    lower_rig_run_launches(launches, to.n_launches);
+    lower_rig_run_launches(launches, to.n_launches, 0);
     for (uint32_t i = 0; i < 1003; i++) {
         assert_int_equal(words[i], i >= 2 && i < 1002 ? 0xabcdef01u : 0);
     }
@@ -525,7 +622,7 @@ static void check_top_k(cf_random *random, uint32_t n, uint32_t n_rows, uint32_t
     const gpu_view view = {.at = at[0], .n_columns = n, .n_rows = n_rows, .row_bytes = n * UINT64_C(4)};
     qn_error err = {.size = sizeof err};
     assert_int_equal(gpu_lower_top_k(&to, &view, k, &at[1], &at[2], &err), QN_OK);
-    lower_rig_run_launches(launches, to.n_launches);
+    lower_rig_run_launches(launches, to.n_launches, 0);
     for (uint32_t r = 0; r < n_rows; r++) {
         for (uint32_t i = 0; i < n_finite; i++) {
             want[i] = (ranked){logits[(size_t)r * n + i], i};
@@ -558,6 +655,9 @@ static void top_k_finds_the_best_with_ties_by_id_and_passes_over_what_is_not_fin
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_keeps_its_bound_in_every_format_and_by_every_kernel),
+        cmocka_unit_test(matmul_on_bytes_keeps_the_bound_of_its_class),
+        cmocka_unit_test(matmul_is_right_whatever_the_length_of_subgroups),
+        cmocka_unit_test(bytes_of_activations_are_the_nearest_and_their_sums_are_theirs),
         cmocka_unit_test(matmul_of_a_weight_longer_than_a_binding_goes_in_pieces),
         cmocka_unit_test(matmul_with_more_groups_than_the_grid_is_wide_is_folded),
         cmocka_unit_test(embed_of_a_table_longer_than_a_binding_goes_in_pieces),
@@ -566,6 +666,7 @@ int main(void) {
         cmocka_unit_test(rms_norm_keeps_its_bound_for_groups_of_any_length),
         cmocka_unit_test(rope_keeps_its_bound_at_near_and_far_positions),
         cmocka_unit_test(attention_keeps_its_bound_whole_and_in_shares),
+        cmocka_unit_test(a_row_that_no_kernel_can_bind_is_refused_by_check),
         cmocka_unit_test(select_rows_copies_bits),
         cmocka_unit_test(fill_writes_all_words_and_no_more),
         cmocka_unit_test(top_k_finds_the_best_with_ties_by_id_and_passes_over_what_is_not_finite),

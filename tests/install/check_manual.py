@@ -80,6 +80,26 @@ def check_page(page, sections):
             complain(f"{page.name}: groff: {done.stderr.strip()}")
 
 
+def check_policy(page, room):
+    """Every key of a policy stands in its section of the page, every gate in its list, and nothing else does."""
+    text = page.read_text()
+    rows = set(re.findall(r'^ROW\((\w+), "(\w+)"', (room / "policy_rows.def").read_text(), re.MULTILINE))
+    told = set()
+    for section, body in re.findall(r"^\.Ss \[(\w+)[^\n]*\n(.*?)(?=^\.S[sh] )", text, re.MULTILINE | re.DOTALL):
+        for line in re.findall(r"^\.It Cm (.*)$", body, re.MULTILINE):
+            told.update((section.upper(), word) for word in re.findall(r"\w+", line))
+    for section, key in sorted(rows ^ told):
+        complain(f"{page.name}: [{section.lower()}] {key} stands in only one of the page and policy_rows.def")
+    codes = re.findall(r'^CODE\(\w+, UINT64_C\((\w+)\), "([\w-]+)"', (room / "gate_codes.def").read_text(), re.MULTILINE)
+    reasons = re.findall(r"^\.It ([\w-]+)\n([0-9a-f]{16}):", text.partition(".Sh REASONS")[2], re.MULTILINE)
+    if [(word, int(number, 16)) for number, word in codes if word != "none"] != [(word, int(number, 16)) for word, number in reasons]:
+        complain(f"{page.name}: the reasons are not those of gate_codes.def")
+    gates = re.findall(r'^    \{"(\w+)", GATE_', (room / "gate.c").read_text(), re.MULTILINE)
+    listed = re.findall(r"^\.It (\w+)$", text.partition(".Sh GATES")[2].partition(".El")[0], re.MULTILINE)
+    if gates != listed:
+        complain(f"{page.name}: the gates are {gates}")
+
+
 def check_references(folder):
     pages = {path.name for path in folder.iterdir()}
     for page in folder.iterdir():
@@ -117,6 +137,8 @@ def main():
         compare(f"completion of {command}", read_completion_options(script, command), own)
     check_page(man / "quoin.1", TOP_SECTIONS)
     check_page(man / "quoin.conf.5", ("NAME", "DESCRIPTION", "EXAMPLES", "SEE ALSO"))
+    check_page(man / "quoin-policy.5", ("NAME", "DESCRIPTION", "GATES", "REASONS", "EXAMPLES", "SEE ALSO"))
+    check_policy(man / "quoin-policy.5", room.parent / "govern")
     compare("quoin.1", read_page_options(man / "quoin.1"), shared)
     compare("completion's common options", read_completion_options(script, ""), shared)
     for page in man.glob("quoin-*.1"):

@@ -2,8 +2,10 @@
 
     abi       nothing but itself
     formats   itself
-    host      abi, formats, and inside: base <- backends, text <- model <- decode <- govern <- engine <- cli, serve; convert, graph and keys stand
-              on base and formats, adapt on model, wal on graph and keys, convert also uses what model and text know
+    host      abi, formats, and inside: base <- backends, text <- model <- decode <- engine <- cli, serve; convert, graph and keys stand
+              on base and formats, adapt on model, ground, rules and wal on graph, constrain on graph and decode,
+              govern on ground, keys, rules and wal, convert also uses what model and text know; prove
+              on convert, wal and decode; certify on decode, and on the decoder of blocks of conform's oracle
     plugins   abi, <quoin/blocks.h> and <quoin/panels.h> with what they include, and their own folder; those for devices also what they share, in plugins/gpu
     conform   abi, <quoin/blocks.h>, <quoin/panels.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
@@ -25,12 +27,21 @@ HOST = {
     "convert": {"base", "model", "text"},
     "adapt": {"base", "model", "text"},
     "graph": {"base"},
+    "ground": {"base", "graph"},
     "keys": {"base"},
     "wal": {"base", "graph", "keys"},
+    "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
-    "govern": {"base", "backends", "model", "text", "decode"},
+    "bench": {"base", "backends", "model", "text", "decode"},
+    "prove": {"base", "model", "convert", "graph", "keys", "wal", "decode"},
+    "certify": {"base", "backends", "model", "text", "decode"},
+    "sentinel": {"base", "text", "decode"},
+    "residency": {"base"},
+    "constrain": {"base", "backends", "model", "text", "graph", "decode"},
+    "govern": {"base", "graph", "ground", "keys", "model", "prove", "rules", "wal"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "engine", "keys", "wal", "adapt"},
+    "cli": {"base", "backends", "model", "text", "decode", "bench", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal",
+            "adapt", "sentinel", "residency", "prove", "certify"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
 CONFORM_HOST = {"base", "backends", "cli"}

@@ -576,9 +576,31 @@ static void every_kernel_can_be_opened(void **state) {
         skip(); /* instrumenting them all takes minutes */
     }
     for (uint32_t i = 0; i < vk_spirv_count; i++) {
-        if (!vk_spirv_table[i].needs_subgroups || (caps.flags & GPU_CAP_SUBGROUPS) != 0) {
+        if ((!vk_spirv_table[i].needs_subgroups || (caps.flags & GPU_CAP_SUBGROUPS) != 0)
+            && (!vk_spirv_table[i].needs_dot || (caps.flags & GPU_CAP_INT_DOT) != 0)) {
             require_done(vk_spirv_table[i].name, gpu_the_driver.kernel_open(device, i, fresh()));
         }
+    }
+}
+
+static void products_of_bytes_are_used_where_hardware_makes_them_or_the_option_says(void **state) {
+    static const struct {
+        bool has, is_fast;
+        VkPhysicalDeviceType type;
+        bool automatic, on;
+    } rows[] = {{true, true, VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, true, true},
+                {true, false, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, false, true},
+                {true, true, VK_PHYSICAL_DEVICE_TYPE_CPU, false, true},
+                {false, false, VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, false, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const vk_adapter adapter = {.type = rows[i].type, .has_dot = rows[i].has, .has_fast_dot = rows[i].is_fast};
+        gpu_driver_state with = {.int_dot = VK_INT_DOT_AUTO};
+        assert_int_equal(vk_uses_dot(&with, &adapter), rows[i].automatic);
+        with.int_dot = VK_INT_DOT_ON;
+        assert_int_equal(vk_uses_dot(&with, &adapter), rows[i].on);
+        with.int_dot = VK_INT_DOT_OFF;
+        assert_false(vk_uses_dot(&with, &adapter));
     }
 }
 
@@ -624,6 +646,7 @@ int main(int argc, char **argv) {
         DEVICE_TEST(the_pipeline_cache_is_kept_when_a_kernel_was_made),
         DEVICE_TEST(a_cache_that_is_not_whole_never_reaches_the_driver),
         DEVICE_TEST(every_kernel_can_be_opened),
+        cmocka_unit_test(products_of_bytes_are_used_where_hardware_makes_them_or_the_option_says),
         DEVICE_TEST(an_error_of_the_layer_fails_the_run),
         DEVICE_TEST(a_kernel_that_reads_beyond_its_binding_is_caught),
         DEVICE_TEST(a_launch_that_reads_what_its_neighbour_writes_is_caught),

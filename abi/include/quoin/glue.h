@@ -2,6 +2,7 @@
  *
  *   qn_copy_in, qn_copy_out  the size-first rule, in one place
  *   qn_fail, qn_fail_op   fills a qn_error and returns its code
+ *   qn_clean_text         makes UTF-8 of any bytes
  *   qn_program_*          typed access to the sections of a program
  *   qn_format_*           sizes of formats
  *   qn_buffer_*           rows and bytes of a buffer in a step
@@ -69,7 +70,33 @@ QN_GLUE qn_status qn_copy_out(void *theirs, uint32_t least_bytes, const void *ow
     return QN_OK;
 }
 
-/* Writes code and text into *err (null is allowed) and returns the code. */
+/* Bytes of the UTF-8 sequence at `at`, or 0 when it is none: cut off, overlong, a surrogate, or beyond U+10FFFF. */
+QN_GLUE uint32_t qn_utf8_bytes_(const unsigned char *at) {
+    const uint32_t n = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
+    for (uint32_t i = 1; i < n; i++) {
+        if ((at[i] & 0xc0) != 0x80) { /* the end of the text as well */
+            return 0;
+        }
+    }
+    return (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf0 && at[1] < 0x90) ||
+                   (at[0] == 0xf4 && at[1] > 0x8f)
+               ? 0
+               : n;
+}
+
+/* Puts '?' in place of each byte of a terminated text that is not part of UTF-8: names from files may be anything, and a text that did
+ * not fit may end in the middle of a letter. */
+QN_GLUE void qn_clean_text(char *text) {
+    for (char *at = text; *at != '\0';) {
+        const uint32_t n = qn_utf8_bytes_((const unsigned char *)at);
+        if (n == 0) {
+            *at = '?';
+        }
+        at += n == 0 ? 1 : n;
+    }
+}
+
+/* Writes code and text into *err (null is allowed) and returns the code. The text is UTF-8, whatever it quotes. */
 QN_GLUE_PRINTF(3, 4)
 QN_GLUE qn_status qn_fail(qn_error *err, qn_status code, const char *format, ...) {
     if (err != NULL && err->size >= QN_LEAST_qn_error) {
@@ -78,6 +105,7 @@ QN_GLUE qn_status qn_fail(qn_error *err, qn_status code, const char *format, ...
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
+        qn_clean_text(err->text);
     }
     return code;
 }
@@ -92,6 +120,7 @@ QN_GLUE qn_status qn_fail_op(qn_error *err, uint32_t op, qn_status code, const c
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
+        qn_clean_text(err->text);
     }
     return code;
 }

@@ -14,6 +14,9 @@
  *          r = half the spacing at 1 of the state's format (F32 0, F16 2^-11, BF16 2^-8, Q8_0 0), and e is what a score may be
  *          off: e = ((2 sqrt(head_dim) + 8) u + r) max over cells of |scale| sum|q k|. ref is computed from the state as stored.
  *
+ * Small numbers: a result whose size is below 2^-126 may be 0, whatever the bound: many devices take such numbers for zero. Ops that
+ * copy (SELECT_ROWS, the elements that ROPE does not turn) keep them.
+ *
  * A NaN or infinity in an input gives an unspecified value in the outputs that depend on it and leaves others alone.
  *
  * Since: 0.0

@@ -3,6 +3,7 @@
 
 _quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
 _quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --keep-panels --chunk --layers-on --adapter -c'
+_quoin_options_governed='--governed --explain --intent --frame --profile --scope'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
 _quoin_options() {
@@ -11,7 +12,21 @@ _quoin_options() {
         verify) echo '--companion --strict --level --check-all --memory --flat --no-weight-check' ;;
         inspect) echo '--companion --strict --tensors --full --explain --check-all --flat' ;;
         run) echo "--prompt --prompt-file --prompt-tokens --special --no-bos --chat --template --system --max-tokens --deadline" \
-            "--logprobs --drafts -p -f -n $_quoin_options_engine $_quoin_options_sampling" ;;
+            "--logprobs --drafts --grammar --json-schema --sieve --graph --facts --near --show-prompt --sentinel --observe --events" \
+            "--events-file --prove --key --passphrase-file --unsigned --mac-key --store-prompt --agent --principal -p -f -n -k" \
+            "$_quoin_options_governed $_quoin_options_engine $_quoin_options_sampling" ;;
+        observe) echo '--abort-on --reason' ;;
+        prove)
+            echo '--output --source --url --licence --spdx --licence-url --permits --consent --profile --key --passphrase-file' \
+                '--sign-consent --companion --time --force --strict -o -k -f'
+            ;;
+        check)
+            echo '--volume --source --trusted-keys --revoked --certificates --log --generation --replay --prompt --context --mac-key' \
+                '--require --require-signature --strict --companion -p'
+            ;;
+        certify)
+            echo '--output --tokens --seed --numeric --quick --conform --companion --key --passphrase-file --force -o -n -k -f'
+            ;;
         chat) echo "--system --template --max-tokens -s -n $_quoin_options_engine $_quoin_options_sampling" ;;
         tokenize) echo '--text --file --no-bos --special --pieces --companion --assume -f' ;;
         backends) echo '--explain --rescan' ;;
@@ -24,11 +39,12 @@ _quoin_options() {
         vault) echo '--shallow' ;;
         key) echo '--passphrase-file --mac --list --reason' ;;
         wal)
-            echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --volume --keep --rotate --memory' \
+            echo '--key --passphrase-file --unsigned --trusted --revoked --withdraw --records --quins --review --volume --keep --rotate --memory' \
                 '--strict -k'
             ;;
+        rules) echo '--shapes --rules --closed --derived --depth --max-facts -s -r' ;;
         perplexity) echo "--file --windows -f $_quoin_options_engine" ;;
-        bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
+        bench) echo "--prompt-length --decode-length --depth --repeat --text --compare --profile -p -n -d -r $_quoin_options_engine" ;;
         query)
             echo '--prefix --where --select --distinct --limit --offset --count --exists --format --explain --terms --strict -p -w -s -n -c -f'
             ;;
@@ -46,8 +62,10 @@ _quoin_options() {
 # Values of an option of a command that takes one of a few words; an empty line when it takes anything else.
 _quoin_values() {
     case $1 in
+        --events) echo 'json none' ;;
         --terms) echo 'auto surface bare token' ;;
         --format) echo 'nquads jsonl tsv table nt nq ttl trig' ;;
+        --permits) echo 'local-inference commercial derivatives redistribution' ;;
         --numeric) echo 'auto f32acc act8' ;;
         --kv) echo 'auto f16 bf16 f32' ;;
         --integrity) echo 'full lazy' ;;
@@ -67,7 +85,7 @@ _quoin() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key query export stats diff merge ingest --help --version' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'convert verify inspect run chat tokenize backends bench perplexity compact journal migrate publish vault wal key rules observe prove check certify query export stats diff merge ingest --help --version' -- "$current")
         return
     fi
     local values

@@ -111,7 +111,7 @@ typedef struct quoin_session_options {
     const char *kv;       /* "f16" (null), "bf16", "f32" */
     const quoin_adapter *adapters; /* [n_adapters], added up in this order; one that does not belong to the model fails the call */
     uint32_t n_adapters;  /* 0 = the model as it is; at most 64 */
-    uint32_t reserved;
+    uint32_t scrub;       /* 1: quoin_session_destroy overwrites what came of the text first */
 } quoin_session_options;
 
 QUOIN_API int32_t quoin_session_create(quoin_model *model, const quoin_session_options *options,
@@ -128,6 +128,19 @@ QUOIN_API size_t quoin_session_length(const quoin_session *session);
 /* Forgets positions from `length` on; returns what is valid then: `length`, or 0 when everything must be appended
  * again. */
 QUOIN_API size_t quoin_session_truncate(quoin_session *session, size_t length);
+
+typedef struct quoin_scrub_report {
+    uint32_t size;
+    uint32_t is_partial;  /* something could not be overwritten: `missing` says what and why */
+    uint64_t state_bytes; /* K and V, on the host and on the device */
+    uint64_t scratch_bytes; /* what steps left besides, likewise */
+    uint64_t logits_bytes, tokens_bytes;
+    char missing[160];
+} quoin_scrub_report;
+
+/* Overwrites everything in the session that came of a text; it is then as a new one. out_report may be null. What callbacks were given,
+ * and what the caller holds, is the caller's. */
+QUOIN_API int32_t quoin_session_scrub(quoin_session *session, quoin_scrub_report *out_report, quoin_error *err);
 
 /* --- Generation --- */
 

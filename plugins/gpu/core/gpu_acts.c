@@ -4,6 +4,7 @@
 #include "gpu_core.h"
 
 #define REST_OPS 4u
+_Static_assert(GPU_FUSED_WITHIN <= REST_OPS, "what an op reads that waits for its partner is not written over meanwhile");
 
 /* Slots in use, ordered by offset. */
 typedef struct arena {

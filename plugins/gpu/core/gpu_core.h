@@ -7,7 +7,7 @@
  *   gpu_session.c     session_new, session_free                                                 gpu_state.c    state_move
  *   gpu_step.c        step                                                                      gpu_block.c    numbers of a step in memory
  *   gpu_recordings.c  one recording per shape of step, the least recently used gives way        gpu_list.c     a shape becomes launches
- *   gpu_tap.c, gpu_sample.c, gpu_profile.c, gpu_fault.c                                         the rest of the verbs; extensions
+ *   gpu_tap.c, gpu_sample.c, gpu_profile.c, gpu_scrub.c, gpu_fault.c                             the rest of the verbs; extensions
  *
  * Everything lives in handles; there are no globals. Handles count their children, so that closing a parent too early is a line in
  * the log and a leak, not a crash.
@@ -23,6 +23,7 @@
 
 #include <quoin/ext/device_sample.h>
 #include <quoin/ext/profile.h>
+#include <quoin/ext/scrub.h>
 #include <quoin/ext/test_fault.h>
 
 #include "gpu_lower.h"
@@ -98,7 +99,7 @@ typedef struct gpu_shape {
 } gpu_shape;
 
 /* Regions of a session's device memory, in this order. */
-enum { GPU_REGION_BLOCK, GPU_REGION_ACTS, GPU_REGION_SCRATCH, GPU_REGION_OUTPUTS, GPU_REGION_TOP, GPU_REGIONS };
+enum { GPU_REGION_BLOCK, GPU_REGION_ACTS, GPU_REGION_SCRATCH, GPU_REGION_QUANTS, GPU_REGION_OUTPUTS, GPU_REGION_TOP, GPU_REGIONS };
 
 struct qn_prog {
     qn_device *device;
@@ -108,6 +109,7 @@ struct qn_prog {
     uint32_t numeric;             /* the class that was taken */
     bool is_sealed;
     uint32_t n_sessions;
+    uint32_t *partner;            /* [n_ops] gpu_fuse */
     gpu_weight *weights;          /* [n_buffers] */
     gpu_pools weight_pools;
     gpu_piece *weight_memory;     /* [weight_pools.n] */
@@ -288,6 +290,8 @@ qn_status gpu_step_run(qn_session *session, const qn_step *step, const gpu_top *
 qn_status QN_CALL gpu_state_move(qn_session *session, const qn_state_move *moves, uint64_t stride, uint32_t n_moves, qn_error *err);
 /* Zeroes all states of a new session. */
 qn_status gpu_state_clear(qn_session *session, qn_error *err);
+/* Zeroes all regions of a session. */
+qn_status gpu_scratch_clear(qn_session *session, qn_error *err);
 
 qn_status QN_CALL gpu_tap(qn_session *session, uint32_t buffer, void *data, uint64_t room, uint64_t *out_bytes, qn_error *err);
 
@@ -295,6 +299,7 @@ qn_status QN_CALL gpu_tap(qn_session *session, uint32_t buffer, void *data, uint
 
 extern const qn_profile gpu_profile_ext;
 extern const qn_device_sample gpu_sample_ext;
+extern const qn_scrub gpu_scrub_ext;
 extern const qn_test_fault gpu_fault_ext;
 /* Counts an event of this kind (QN_FAULT_*); fails when it is the one that was asked for. */
 qn_status gpu_fault_pass(qn_device *device, uint32_t kind, qn_error *err);

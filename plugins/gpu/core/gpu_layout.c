@@ -65,7 +65,7 @@ static void lay_out_tables(qn_prog *prog) {
 
 /* A buffer that kernels see through one binding. */
 static qn_status check_binding(const qn_prog *prog, const qn_buffer *buffer, uint64_t bytes, qn_error *err) {
-    const uint64_t most = prog->device->caps.max_binding_bytes;
+    const uint64_t most = gpu_most_binding(&prog->device->caps);
     return bytes <= most
                ? QN_OK
                : qn_fail(err, QN_NO_DEVICE_MEM,
@@ -137,6 +137,18 @@ static qn_status lay_out_outputs(qn_prog *prog, uint64_t *out_scratch, qn_error 
     return status;
 }
 
+/* Inputs lie in the block of the step's numbers. */
+static qn_status check_inputs(const qn_prog *prog, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t b = 0; b < prog->program->n_buffers && status == QN_OK; b++) {
+        const qn_buffer *buffer = qn_program_buffer(prog->program, b);
+        if (buffer->role == QN_ROLE_INPUT) {
+            status = check_binding(prog, buffer, gpu_block_buffer_bytes(buffer, prog->limits.max_tokens, prog->limits.max_outputs), err);
+        }
+    }
+    return status;
+}
+
 /* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t find_scratch_bytes(const qn_prog *prog, uint64_t row_bytes, uint64_t top_bytes) {
@@ -150,9 +162,19 @@ static uint64_t find_scratch_bytes(const qn_prog *prog, uint64_t row_bytes, uint
     return gpu_round_up(most, 4);
 }
 
+/* One op's activations in bytes are there at a time. */
+static uint64_t find_quants_bytes(const qn_prog *prog) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < prog->program->n_ops; i++) {
+        const uint64_t bytes = gpu_quants_bytes(&prog->device->caps, prog->program, &prog->limits, prog->numeric, i);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 static qn_status place_regions(qn_prog *prog, qn_error *err) {
-    static const char *const names[GPU_REGIONS] = {"numbers of a step", "activations", "scratch", "outputs",
-                                                   "candidates"};
+    static const char *const names[GPU_REGIONS] = {"numbers of a step", "activations", "scratch",
+                                                   "activations in bytes", "outputs", "candidates"};
     qn_status status = QN_OK;
     for (uint32_t r = 0; r < GPU_REGIONS && status == QN_OK; r++) {
         prog->regions[r].pool = GPU_NONE;
@@ -175,7 +197,7 @@ static void count_launches(qn_prog *prog) {
         n_states += role == QN_ROLE_STATE;
     }
     for (uint32_t i = 0; i < program->n_ops; i++) {
-        prog->room += gpu_most_launches(&prog->device->caps, program, &prog->limits, i);
+        prog->room += gpu_most_launches(&prog->device->caps, program, &prog->limits, prog->numeric, i);
     }
     prog->move_room = n_states < 16 ? 64 : n_states < 128 ? 4 * n_states : 512;
 }
@@ -195,6 +217,9 @@ qn_status gpu_layout_make(qn_prog *prog, qn_error *err) {
     if (status == QN_OK) {
         status = lay_out_outputs(prog, &top_bytes, err);
     }
+    if (status == QN_OK) {
+        status = check_inputs(prog, err);
+    }
     if (status != QN_OK) {
         return status;
     }
@@ -204,6 +229,7 @@ qn_status gpu_layout_make(qn_prog *prog, qn_error *err) {
     /* Where the device reads the host's memory, kernels read the numbers of a step where they were written. */
     prog->region_bytes[GPU_REGION_BLOCK] = (prog->device->caps.flags & GPU_CAP_UNIFIED) != 0 ? 0 : block.bytes;
     prog->region_bytes[GPU_REGION_SCRATCH] = find_scratch_bytes(prog, row_bytes, top_bytes);
+    prog->region_bytes[GPU_REGION_QUANTS] = find_quants_bytes(prog);
     count_launches(prog);
     return place_regions(prog, err);
 }
@@ -214,7 +240,7 @@ uint64_t gpu_layout_code_bytes(const qn_prog *prog) {
     const qn_program *program = prog->program;
     const uint64_t n_launches = prog->room > prog->move_room ? prog->room : prog->move_room;
     return sizeof *prog + program->total_bytes + n_launches * sizeof(gpu_launch)
-           + program->n_ops * sizeof prog->tables[0]
+           + program->n_ops * (sizeof prog->tables[0] + sizeof prog->partner[0])
            + program->n_buffers
                  * (sizeof prog->weights[0] + sizeof prog->weight_memory[0] + sizeof prog->acts[0]
                     + sizeof prog->states[0] + sizeof prog->output_at[0] + 2 * sizeof prog->weight_pools.bytes[0]);

@@ -1,7 +1,7 @@
 /* gpu_list.c — a shape of step becomes a list of launches: numbers up, the ops in order, results down. */
 #include "gpu_core.h"
 
-#define MOST_BESIDE 16u /* ops that may run without a barrier between them */
+#define MOST_BESIDE 32u /* launches that core lets run without a barrier between them */
 /* Multiply-adds between two looks at the cancel flag: milliseconds on a small device. */
 #define CUT_WORK (UINT64_C(1) << 31)
 
@@ -12,8 +12,7 @@ typedef struct maker {
     gpu_block block;
     gpu_binding numbers;          /* memory of the block as kernels see it */
     gpu_lowering to;
-    gpu_call group[MOST_BESIDE];  /* ops since the last barrier */
-    uint32_t n_group;
+    uint32_t rank;                /* the first launch since the last barrier */
     uint64_t work;                /* multiply-adds since the last cut */
 } maker;
 
@@ -69,53 +68,39 @@ static const gpu_view *written_of(const gpu_call *call) {
     return call->op->n_outputs > 0 ? &call->out : &call->in[1];
 }
 
-/* --- Ops without a barrier between them --------------------------------------------------------------------------- */
+/* --- Launches without a barrier between them ---------------------------------------------------------------------- */
 
 static bool do_overlap(const gpu_binding *a, const gpu_binding *b) {
     return a->memory == b->memory && a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
-/* Does the op touch what the other writes? */
-static bool does_touch(const gpu_call *call, const gpu_call *other) {
-    const gpu_binding *written = &written_of(other)->at;
-    for (uint32_t i = 0; i < call->n_inputs; i++) {
-        if (do_overlap(&call->in[i].at, written)) {
-            return true;
-        }
-    }
-    return do_overlap(&written_of(call)->at, written);
-}
-
-/* Scratch is shared by all ops; and between launches of one op only lowering knows what they need of each other. */
-static bool is_simple(const gpu_lowering *to, uint32_t first) {
-    for (uint32_t i = first; i < to->n_launches; i++) {
-        const gpu_launch *launch = &to->launches[i];
-        if (i > first && (launch->flags & GPU_LAUNCH_BESIDE) == 0) {
-            return false;
-        }
-        for (uint32_t b = 0; b < launch->n_buffers; b++) {
-            if (to->scratch.bytes > 0 && do_overlap(&launch->buffers[b], &to->scratch)) {
-                return false;
+/* Does the launch write what the other touches? */
+static bool does_disturb(const gpu_launch *launch, const gpu_launch *other) {
+    for (uint32_t w = launch->n_buffers - gpu_kernel_writes(launch->kernel); w < launch->n_buffers; w++) {
+        for (uint32_t b = 0; b < other->n_buffers; b++) {
+            if (do_overlap(&launch->buffers[w], &other->buffers[b])) {
+                return true;
             }
         }
     }
-    return true;
+    return false;
 }
 
-/* Looks whether the op, whose launches begin at `first`, needs to wait for those before it. */
-static void join_group(maker *m, const gpu_call *call, uint32_t first) {
-    const bool can_join = is_simple(&m->to, first);
-    bool is_beside = can_join && m->n_group > 0 && m->n_group < MOST_BESIDE;
-    for (uint32_t i = 0; i < m->n_group && is_beside; i++) {
-        is_beside = !does_touch(call, &m->group[i]) && !does_touch(&m->group[i], call);
+/* Looks whether a launch needs to wait for those since the last barrier. What lowering has marked does not. */
+static void join_rank(maker *m, uint32_t at) {
+    gpu_launch *launch = &m->to.launches[at];
+    bool is_beside = at > m->rank && at - m->rank < MOST_BESIDE;
+    if ((launch->flags & GPU_LAUNCH_BESIDE) != 0) {
+        return;
+    }
+    for (uint32_t i = m->rank; i < at && is_beside; i++) {
+        const gpu_launch *before = &m->to.launches[i];
+        is_beside = !does_disturb(launch, before) && !does_disturb(before, launch);
     }
     if (is_beside) {
-        m->to.launches[first].flags |= GPU_LAUNCH_BESIDE;
+        launch->flags |= GPU_LAUNCH_BESIDE;
     } else {
-        m->n_group = 0;
-    }
-    if (can_join) {
-        m->group[m->n_group++] = *call;
+        m->rank = at;
     }
 }
 
@@ -126,22 +111,37 @@ static uint64_t work_of(const gpu_call *call) {
                                         : written_of(call)->n_columns * call->in[0].n_rows;
 }
 
-static qn_status lower_op(maker *m, uint32_t index, qn_error *err) {
-    const gpu_call call = call_of(m, index);
-    const uint32_t first = m->to.n_launches;
+/* One op, or two that are partners; `first` is the earlier one. */
+static qn_status append(maker *m, uint32_t first, uint32_t last, qn_error *err) {
+    const gpu_call call = call_of(m, first);
     if (call.op->n_outputs > 0 && call.out.n_rows == 0) {
         return QN_OK; /* nothing was asked for */
     }
-    const qn_status status = gpu_lower_op(&m->to, &call, err);
+    m->work += work_of(&call);
+    if (first == last) {
+        return gpu_lower_op(&m->to, &call, err);
+    }
+    const gpu_call next = call_of(m, last);
+    m->work += work_of(&next);
+    return gpu_lower_pair(&m->to, &call, &next, err);
+}
+
+static qn_status lower_op(maker *m, uint32_t index, qn_error *err) {
+    const qn_prog *prog = m->session->prog;
+    const uint32_t partner = prog->partner[index], op = partner < index ? partner : index, first = m->to.n_launches;
+    if (partner > index) {
+        return QN_OK; /* waits for its partner */
+    }
+    const qn_status status = append(m, op, index, err);
     if (status != QN_OK || m->to.n_launches == first) {
         return status;
     }
     for (uint32_t i = first; i < m->to.n_launches; i++) {
-        m->to.launches[i].op = index;
+        m->to.launches[i].op = op;
+        join_rank(m, i);
     }
-    join_group(m, &call, first);
-    m->work += work_of(&call);
-    if ((call.op->flags & QN_OP_LAYER_END) != 0 && m->work >= CUT_WORK) {
+    const uint32_t flags = qn_program_op(prog->program, op)->flags | qn_program_op(prog->program, index)->flags;
+    if ((flags & QN_OP_LAYER_END) != 0 && m->work >= CUT_WORK) {
         m->to.launches[m->to.n_launches - 1].flags |= GPU_LAUNCH_CUT;
         m->work = 0;
     }
@@ -208,6 +208,7 @@ gpu_lowering gpu_list_begin(const qn_session *session) {
                           .flags = prog->flags,
                           .numeric = prog->numeric,
                           .scratch = gpu_session_region(session, GPU_REGION_SCRATCH),
+                          .quants = gpu_session_region(session, GPU_REGION_QUANTS),
                           .zero = prog->zero,
                           .tables = prog->tables,
                           .launches = prog->launches,
@@ -246,6 +247,7 @@ qn_status gpu_list_make(const qn_session *session, const gpu_shape *shape, uint3
         gpu_list_copy(&m.to, part(upload, 0, m.block.bytes), part(own, 0, m.block.bytes));
     }
     qn_status status = QN_OK;
+    m.rank = m.to.n_launches;
     for (uint32_t i = 0; i < prog->program->n_ops && status == QN_OK; i++) {
         status = lower_op(&m, i, err);
     }

@@ -162,6 +162,9 @@ static qn_status QN_CALL open_device(qn_plugin_state *plugin, const char *device
         plugin->host.mem_free(plugin->host.ctx, device);
         return status;
     }
+    if ((device->caps.flags & GPU_CAP_INT_DOT) == 0) {
+        device->numeric &= ~(uint32_t)QN_NUMERIC_ACT8;
+    }
     pthread_mutex_init(&device->lock, NULL);
     plugin->n_devices++;
     *out = device;
@@ -198,6 +201,9 @@ const void *QN_CALL gpu_get_ext(const char *id) {
     }
     if (strcmp(id, QN_EXT_DEVICE_SAMPLE) == 0) {
         return &gpu_sample_ext;
+    }
+    if (strcmp(id, QN_EXT_SCRUB) == 0) {
+        return &gpu_scrub_ext;
     }
     return strcmp(id, QN_EXT_TEST_FAULT) == 0 ? &gpu_fault_ext : NULL;
 }

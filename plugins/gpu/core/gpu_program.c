@@ -95,13 +95,16 @@ static qn_status take_tables(qn_prog *prog, const qn_program *program, qn_error 
     prog->session_pools = (gpu_pools){0, GPU_REGIONS, prog->session_bytes};
     prog->output_at = gpu_host_take(device, QN_MEM_CODE, n * sizeof *prog->output_at);
     prog->tables = gpu_host_take(device, QN_MEM_CODE, program->n_ops * sizeof *prog->tables);
+    prog->partner = gpu_host_take(device, QN_MEM_CODE, program->n_ops * sizeof *prog->partner);
     if (prog->program == NULL || prog->weights == NULL || prog->weight_memory == NULL
         || prog->weight_pools.bytes == NULL || prog->acts == NULL || prog->states == NULL
-        || prog->state_pools.bytes == NULL || prog->output_at == NULL || prog->tables == NULL) {
+        || prog->state_pools.bytes == NULL || prog->output_at == NULL || prog->tables == NULL
+        || prog->partner == NULL) {
         return qn_fail(err, QN_NO_HOST_MEM, "compile: no host memory for the tables of %u buffers and %u ops",
                        program->n_buffers, program->n_ops);
     }
     memcpy(prog->program, program, program->total_bytes);
+    gpu_fuse(prog->program, prog->flags, prog->partner);
     return QN_OK;
 }
 
@@ -113,7 +116,7 @@ static void destroy_prog(qn_prog *prog) {
     }
     void *const tables[] = {prog->program, prog->weights, prog->weight_memory,     prog->weight_pools.bytes,
                             prog->acts,    prog->states,  prog->state_pools.bytes, prog->output_at,
-                            prog->tables,  prog->launches};
+                            prog->tables,  prog->partner, prog->launches};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         gpu_host_give(device, tables[i]);
     }
@@ -209,7 +212,7 @@ static qn_status open_kernels(qn_prog *prog, qn_error *err) {
         status = open_kernel(device, kernels[k], err);
     }
     for (uint32_t i = 0; i < prog->program->n_ops && status == QN_OK; i++) {
-        n = gpu_kernels_of(&device->caps, prog->program, i, prog->numeric, kernels, MOST_KERNELS);
+        n = gpu_kernels_of(&device->caps, prog->program, i, prog->partner[i], prog->numeric, kernels, MOST_KERNELS);
         for (uint32_t k = 0; k < n && k < MOST_KERNELS && status == QN_OK; k++) {
             status = open_kernel(device, kernels[k], err);
             if (status != QN_OK && err != NULL) {
@@ -283,7 +286,7 @@ void QN_CALL gpu_prog_free(qn_prog *prog) {
 static void name_kernels(const qn_prog *prog, uint32_t op, char *line, size_t room) {
     uint32_t kernels[MOST_KERNELS];
     size_t at = 0;
-    const uint32_t n = gpu_kernels_of(&prog->device->caps, prog->program, op, prog->numeric, kernels, MOST_KERNELS);
+    const uint32_t n = gpu_kernels_of(&prog->device->caps, prog->program, op, prog->partner[op], prog->numeric, kernels, MOST_KERNELS);
     for (uint32_t k = 0; k < n && k < MOST_KERNELS && at < room; k++) {
         const int written = snprintf(line + at, room - at, "%s%s", k == 0 ? "" : "|", gpu_kernel_name(kernels[k]));
         at += written > 0 ? (size_t)written : 0;
@@ -295,6 +298,9 @@ uint64_t QN_CALL gpu_describe(qn_prog *prog, uint32_t op, char *text, uint64_t r
     if (prog != NULL && op < prog->program->n_ops) {
         snprintf(line, sizeof line, "%s", qn_op_name(qn_program_op(prog->program, op)->op));
         name_kernels(prog, op, line, sizeof line);
+        if (prog->partner[op] < op) {
+            snprintf(line, sizeof line, "with op %u", prog->partner[op]);
+        }
     } else {
         snprintf(line, sizeof line, "%s: up to %u launches a step; %s", gpu_the_driver.name,
                  prog == NULL ? 0 : prog->room, gpu_the_driver.extra);

@@ -1,4 +1,4 @@
-/* gpu_state.c — cells of the states: zeroing, and moving as memmove would, by copies that do not overlap. */
+/* gpu_state.c — cells of the states: zeroing, and moving as memmove would, by copies that do not overlap; zeroing what steps leave besides. */
 #include "gpu_core.h"
 
 /* Launches that wait to be run. */
@@ -142,6 +142,29 @@ qn_status gpu_state_clear(qn_session *session, qn_error *err) {
         if (qn_program_buffer(prog->program, b)->role == QN_ROLE_STATE) {
             status = add_fill(&all, gpu_session_state(session, b), err);
         }
+    }
+    return status == QN_OK ? run_batch(&all, err) : status;
+}
+
+/* What one fill may span. */
+#define LARGEST_FILL (UINT64_C(1) << 30)
+
+static qn_status add_memory_fill(batch *self, gpu_memory *memory, qn_error *err) {
+    const uint64_t most = self->list.caps->max_binding_bytes / GPU_PLACE_ALIGN * GPU_PLACE_ALIGN;
+    const uint64_t piece = most < LARGEST_FILL ? most : LARGEST_FILL;
+    qn_status status = QN_OK;
+    for (uint64_t at = 0; at < memory->bytes && status == QN_OK; at += piece) {
+        const uint64_t left = memory->bytes - at;
+        status = add_fill(self, (gpu_binding){memory, at, left < piece ? left : piece}, err);
+    }
+    return status;
+}
+
+qn_status gpu_scratch_clear(qn_session *session, qn_error *err) {
+    batch all = begin_batch(session);
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < session->prog->session_pools.n && status == QN_OK; i++) {
+        status = add_memory_fill(&all, session->pools[i].memory, err);
     }
     return status == QN_OK ? run_batch(&all, err) : status;
 }

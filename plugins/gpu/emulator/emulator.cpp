@@ -89,9 +89,9 @@ void emu_item::barrier(uint32_t where) {
 float emu_item::subgroup_add(float value, uint32_t where) {
     state->exchanged[index] = value;
     barrier(where);
-    const uint32_t first = index / EMU_SUBGROUP * EMU_SUBGROUP;
+    const uint32_t first = index / subgroup() * subgroup();
     float sum = 0;
-    for (uint32_t i = first; i < first + EMU_SUBGROUP && i < state->exchanged.size(); i++) {
+    for (uint32_t i = first; i < first + subgroup() && i < state->exchanged.size(); i++) {
         sum += state->exchanged[i];
     }
     barrier(where);

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 #define EMU_MAX_BUFFERS 8u
-#define EMU_SUBGROUP 32u /* work-items of a subgroup */
+#define EMU_SUBGROUP 32u /* work-items of a subgroup, unless a launch says otherwise */
 
 typedef struct emu_binding {
     void *data;          /* first byte of the binding, aligned to 4 */
@@ -30,6 +30,7 @@ typedef struct emu_launch {
     emu_binding buffers[EMU_MAX_BUFFERS];
     const void *params;  /* borrowed */
     uint32_t n_params;   /* words */
+    uint32_t subgroup;   /* work-items of a subgroup: a divisor of every group; 0: EMU_SUBGROUP */
 } emu_launch;
 
 /* 0, or -1 with what the kernel did wrong. */

@@ -21,7 +21,9 @@ struct emu_item {
     void copy_params(void *to, uint64_t bytes);
     /* Waits for all other items of the group. where: the source's line, the same for all. */
     void barrier(uint32_t where);
-    /* The sum of `value` over the item's EMU_SUBGROUP neighbours, the same for all of them. where: as for barrier. */
+    /* Work-items of a subgroup: neighbours. */
+    uint32_t subgroup() const { return launch->subgroup != 0 ? launch->subgroup : EMU_SUBGROUP; }
+    /* The sum of `value` over the item's subgroup, the same for all of it. where: as for barrier. */
     float subgroup_add(float value, uint32_t where);
     /* The next bytes of the group's shared memory. */
     void *share(uint64_t bytes);
@@ -39,6 +41,14 @@ template <typename to_type, typename from_type> static inline to_type emu_bits(f
     to_type to;
     std::memcpy(&to, &from, sizeof to);
     return to;
+}
+
+/* Four products of signed bytes, added to c. */
+static inline int32_t emu_dot4(uint32_t a, uint32_t b, int32_t c) {
+    for (uint32_t i = 0; i < 4; i++) {
+        c += static_cast<int8_t>(a >> 8 * i) * static_cast<int8_t>(b >> 8 * i);
+    }
+    return c;
 }
 
 class emu_buffer {

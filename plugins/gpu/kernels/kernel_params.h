@@ -20,7 +20,15 @@ struct embed_params {
     uint first_element;  /* TERNARY: the first element of first_row, counted from the first digit of binding w */
 };
 
-/* gemv_FORMAT, gemv_subgroup_FORMAT (few rows of x), gemm_FORMAT (many), matrow1_FORMAT, matrow4_FORMAT (processors) —
+/* quantize — x, y.   y: what the kernels with INT_DOT read instead of x, in sections: four signed bytes in a word for four elements of x;
+ * for each block of 32 a scale; for each block the scale times the sum of its bytes. Eight work-items make a block.
+ * Grid: (n_blocks / (GROUP / 8)) */
+struct quantize_params {
+    uint n_blocks;       /* of 32, of all rows, whose lengths are multiples of 32 */
+};
+
+/* gemv_FORMAT, gemv_subgroup_FORMAT (few rows of x), gemm_FORMAT (many), matrow1_FORMAT, matrow4_FORMAT (processors), and with bytes of
+ * quantize for x gemv_dot_FORMAT, gemv_dot_subgroup_FORMAT, gemm_dot_FORMAT —
  * w, w_scale, x, bias, y.   y[t][first_row + n] = sum_k w[n][k] x[t][k] + bias[first_row + n]
  * Grid of gemv: (n / (ROWS * GROUP / lanes) * n_x); of gemm: (tiles of 64 rows of w * tiles of 32 rows of x); of matrow:
  * (n / (ROWS * GROUP) * n_x / TOKENS). */
@@ -33,7 +41,8 @@ struct matmul_params {
     uint row_bytes;      /* 0: TERNARY */
     uint first_element;  /* TERNARY: as embed */
     uint has_bias;       /* 0: the binding of bias is any memory */
-    uint lanes;          /* gemv: work-items that share rows, a power of two, at most GROUP; gemv_subgroup: those of a subgroup */
+    uint lanes;          /* gemv: work-items that share rows, a power of two, at most GROUP; gemv_subgroup: about
+                            as many as a subgroup has; only the number of groups depends on it */
 };
 
 /* rms_norm, rms_norm_cpu — x, weight, y.   Grid: (n_groups), one group of elements each. */
@@ -41,6 +50,14 @@ struct rms_norm_params {
     uint n_groups;       /* of all rows */
     uint group;          /* elements of one */
     float epsilon;
+};
+
+/* add_rms_norm, add_rms_norm_cpu — a, b, weight, sum, y.   sum[i] = a[i] + b[i % period], y the norm of it. Grid: (n_groups) */
+struct add_rms_norm_params {
+    uint n_groups;
+    uint group;
+    float epsilon;
+    uint period;
 };
 
 /* add — a, b, y.   y[i] = a[i] + b[i % period]. Grid of this and of the next ones: (n / GROUP_ELEMENTS). */
@@ -85,6 +102,16 @@ struct state_write_params {
     uint row_words;      /* of a cell */
 };
 
+/* state_write_pair_FORMAT — x, x2, cells, state, state2.   Two states of one group of cells. Grid: (n_tokens * (row_words + row_words2) /
+ * GROUP) */
+struct state_write_pair_params {
+    uint n_columns;
+    uint n_columns2;
+    uint n_tokens;
+    uint row_words;
+    uint row_words2;
+};
+
 /* rope — x, positions, table, y.   One work-item turns a pair or copies an element. Grid: (n / GROUP) */
 struct rope_params {
     uint n;              /* tokens * n_head * slots */
@@ -92,6 +119,18 @@ struct rope_params {
     uint n_rot;
     uint head_dim;
     uint n_head;
+    uint is_adjacent;
+};
+
+/* rope_pair — x, x2, positions, table, y, y2.   Two operands with heads of one kind. Grid: ((n + n2) / GROUP) */
+struct rope_pair_params {
+    uint n;
+    uint n2;
+    uint slots;
+    uint n_rot;
+    uint head_dim;
+    uint n_head;
+    uint n_head2;
     uint is_adjacent;
 };
 

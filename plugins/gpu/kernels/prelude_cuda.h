@@ -110,6 +110,12 @@ static __device__ __forceinline__ float cuda_subgroup_add(float v) {
     return v;
 }
 #define SUBGROUP_ADD(v) cuda_subgroup_add(v)
+#define SUBGROUP_SIZE 32u
+#define SUBGROUP_LANE (threadIdx.x % 32u)
+#define SUBGROUP_ID (threadIdx.x / 32u)
+#define N_SUBGROUPS (GROUP / 32u)
 #endif
+
+#define DOT4(a, b, c) __dp4a((int)(a), (int)(b), c)
 
 #endif

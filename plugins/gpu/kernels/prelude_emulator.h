@@ -69,7 +69,13 @@ struct f4 {
 #define UMAX(a, b) ((a) > (b) ? (a) : (b))
 #define UNROLL
 
-/* Subgroups are EMU_SUBGROUP neighbours; all items of the group take part. */
+/* Subgroups are neighbours, as many as the launch says; all items of the group take part. */
 #define SUBGROUP_ADD(v) item_.subgroup_add(v, __LINE__)
+#define SUBGROUP_SIZE (item_.subgroup())
+#define SUBGROUP_LANE (item_.index % item_.subgroup())
+#define SUBGROUP_ID (item_.index / item_.subgroup())
+#define N_SUBGROUPS (GROUP / item_.subgroup())
+
+#define DOT4(a, b, c) emu_dot4(a, b, c)
 
 #endif

@@ -7,8 +7,16 @@
 #define PRELUDE_GLSL_H
 #extension GL_EXT_control_flow_attributes : require
 #ifdef SUBGROUPS
+#extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #define SUBGROUP_ADD(v) subgroupAdd(v)
+#define SUBGROUP_SIZE gl_SubgroupSize
+#define SUBGROUP_LANE gl_SubgroupInvocationID
+#define SUBGROUP_ID gl_SubgroupID
+#define N_SUBGROUPS gl_NumSubgroups
+#endif
+#ifdef INT_DOT
+#extension GL_EXT_spirv_intrinsics : require
 #endif
 #ifdef ON_CPU
 #extension GL_KHR_shader_subgroup_basic : require
@@ -16,6 +24,13 @@
 #endif
 
 layout(local_size_x = GROUP) in;
+
+#ifdef INT_DOT
+/* OpSDot of words of four signed bytes each (format 0), which compilers of GLSL have had as a function of their own for a short time only. */
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = 4450)
+int glsl_dot4_(uint a, uint b, spirv_literal int format);
+#define DOT4(a, b, c) (glsl_dot4_(a, b, 0) + (c))
+#endif
 
 #define FN
 #define STRUCT(name) struct name

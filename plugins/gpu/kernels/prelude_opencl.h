@@ -12,7 +12,17 @@
 #elif defined(cl_intel_subgroups)
 #pragma OPENCL EXTENSION cl_intel_subgroups : enable
 #endif
-#define SUBGROUP_ADD(v) sub_group_reduce_add(v)
+#define SUBGROUP_ADD(v) sub_group_reduce_add((float)(v))
+#define SUBGROUP_SIZE ((uint)get_sub_group_size())
+#define SUBGROUP_LANE ((uint)get_sub_group_local_id())
+#define SUBGROUP_ID ((uint)get_sub_group_id())
+#define N_SUBGROUPS ((uint)get_num_sub_groups())
+#endif
+#ifdef INT_DOT
+#ifdef cl_khr_integer_dot_product
+#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
+#endif
+#define DOT4(a, b, c) (dot_4x8packed_ss_int(a, b) + (c))
 #endif
 
 #define FN static inline

@@ -2,7 +2,7 @@
 #include "lower_internal.h"
 #include "lower_rope.h"
 
-static const lower_row *find_row(uint32_t op) {
+const lower_row *lower_find_row(uint32_t op) {
     switch (op) {
 #define QN_OP(NAME, number, name, since, least, most, outputs, attrs, bound) case QN_OP_##NAME: return &lower_##name;
 #include <quoin/ops.def>
@@ -16,34 +16,55 @@ static lower_question ask_about(const gpu_caps *caps, const qn_program *program,
     return (lower_question){.caps = caps, .program = program, .limits = limits, .op = row, .attrs = qn_program_attrs(program, row)};
 }
 
+/* Classes in which the kernels compute: bytes only where the device multiplies them. */
+static uint32_t offered(const gpu_caps *caps) {
+    return QN_NUMERIC_F32ACC | ((caps->flags & GPU_CAP_INT_DOT) != 0 ? QN_NUMERIC_ACT8 : 0u);
+}
+
 int gpu_can_lower(const gpu_caps *caps, const qn_program *program, uint32_t op, uint32_t numeric, char text[LOWER_VERDICT_BYTES]) {
     const lower_question ask = ask_about(caps, program, NULL, op);
-    const lower_row *row = find_row(ask.op->op);
+    const lower_row *row = lower_find_row(ask.op->op);
     if (row == NULL) {
         snprintf(text, LOWER_VERDICT_BYTES, "no kernel for op %u", ask.op->op);
         return 0;
     }
-    if ((numeric & QN_NUMERIC_F32ACC) == 0) {
-        snprintf(text, LOWER_VERDICT_BYTES, "the kernels are of class f32acc only");
+    if ((numeric & offered(caps)) == 0) {
+        snprintf(text, LOWER_VERDICT_BYTES, "the kernels are of class f32acc%s only",
+                 (caps->flags & GPU_CAP_INT_DOT) != 0 ? " or act8" : "");
         return 0;
     }
-    return row->can == NULL || row->can(&ask, text);
+    return lower_can_bind(&ask, text) && (row->can == NULL || row->can(&ask, text));
 }
 
 qn_status gpu_lower_op(gpu_lowering *to, const gpu_call *call, qn_error *err) {
-    const lower_row *row = find_row(call->op->op);
+    const lower_row *row = lower_find_row(call->op->op);
     return row == NULL ? qn_fail_op(err, call->index, QN_UNSUPPORTED, "no kernel for op %u", call->op->op) : row->lower(to, call, err);
 }
 
-uint32_t gpu_most_launches(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t op) {
-    const lower_question ask = ask_about(caps, program, limits, op);
-    const lower_row *row = find_row(ask.op->op);
+qn_status gpu_lower_pair(gpu_lowering *to, const gpu_call *first, const gpu_call *second, qn_error *err) {
+    const lower_row *row = lower_find_row(first->op->op);
+    return row == NULL || row->lower_pair == NULL
+               ? qn_fail_op(err, first->index, QN_INTERNAL, "op %u has no kernel for two ops", first->op->op)
+               : row->lower_pair(to, first, second, err);
+}
+
+uint32_t gpu_most_launches(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t numeric, uint32_t op) {
+    lower_question ask = ask_about(caps, program, limits, op);
+    const lower_row *row = lower_find_row(ask.op->op);
+    ask.numeric = numeric;
     return row == NULL || row->most_launches == NULL ? 1 : row->most_launches(&ask);
+}
+
+uint64_t gpu_quants_bytes(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t numeric, uint32_t op) {
+    lower_question ask = ask_about(caps, program, limits, op);
+    const lower_row *row = lower_find_row(ask.op->op);
+    ask.numeric = numeric;
+    return row == NULL || row->quants_bytes == NULL ? 0 : row->quants_bytes(&ask);
 }
 
 uint64_t gpu_scratch_bytes(const gpu_caps *caps, const qn_program *program, const qn_limits *limits, uint32_t op) {
     const lower_question ask = ask_about(caps, program, limits, op);
-    const lower_row *row = find_row(ask.op->op);
+    const lower_row *row = lower_find_row(ask.op->op);
     return row == NULL || row->scratch_bytes == NULL ? 0 : row->scratch_bytes(&ask);
 }
 
@@ -59,12 +80,17 @@ void gpu_table_write(const qn_program *program, uint32_t op, const float *factor
     }
 }
 
-uint32_t gpu_kernels_of(const gpu_caps *caps, const qn_program *program, uint32_t op, uint32_t numeric, uint32_t *kernels, uint32_t room) {
-    const lower_question ask = ask_about(caps, program, NULL, op);
-    const lower_row *row = find_row(ask.op->op);
-    uint32_t all[LOWER_MAX_KERNELS];
-    (void)numeric;
-    const uint32_t n = row == NULL ? 0 : row->kernels(&ask, all);
+uint32_t gpu_kernels_of(const gpu_caps *caps, const qn_program *program, uint32_t op, uint32_t partner, uint32_t numeric, uint32_t *kernels,
+                        uint32_t room) {
+    lower_question ask = ask_about(caps, program, NULL, op);
+    const lower_row *row = lower_find_row(ask.op->op);
+    uint32_t all[LOWER_MAX_KERNELS], n = 0;
+    ask.numeric = numeric;
+    if (row != NULL && partner == op) {
+        n = row->kernels(&ask, all);
+    } else if (row != NULL && partner > op) {
+        all[n++] = row->pair_kernel(&ask);
+    }
     for (uint32_t i = 0; i < n && i < room; i++) {
         kernels[i] = all[i];
     }

@@ -4,6 +4,7 @@
  *   lower_<op>.c       one op each: its kernels, its launches
  *   lower_launch.c     appends one launch: folds the grid, checks what the device can bind
  *   lower_weights.c    which kernels a weight format has; weights in pieces that a binding can hold
+ *   lower_fuse.c       which ops become one launch
  *   lower_extra.c      fill and top-k
  *
  * Threading: pure but for the list that is appended to. Memory: none is taken.
@@ -25,6 +26,7 @@ typedef struct lower_question {
     const gpu_caps *caps;
     const qn_program *program;
     const qn_limits *limits;  /* null where they are not known yet */
+    uint32_t numeric;         /* 0 where it does not matter */
     const qn_op *op;
     const void *attrs;
 } lower_question;
@@ -40,12 +42,22 @@ typedef struct lower_row {
     /* Null: one launch, no scratch. */
     uint32_t (*most_launches)(const lower_question *ask);
     uint64_t (*scratch_bytes)(const lower_question *ask);
+    uint64_t (*quants_bytes)(const lower_question *ask);
     qn_status (*lower)(gpu_lowering *to, const gpu_call *call, qn_error *err);
+    /* These three or none. Does the op become one launch with `next`, which comes later? */
+    int (*can_pair)(const lower_question *ask, const lower_question *next);
+    uint32_t (*pair_kernel)(const lower_question *ask);
+    qn_status (*lower_pair)(gpu_lowering *to, const gpu_call *call, const gpu_call *next, qn_error *err);
 } lower_row;
 
 #define QN_OP(NAME, number, name, since, least, most, outputs, attrs, bound) extern const lower_row lower_##name;
 #include <quoin/ops.def>
 #undef QN_OP
+
+/* Number of the op's operand in the program; the outputs stand behind the inputs. */
+static inline uint32_t lower_operand_number(const lower_question *ask, uint32_t n) {
+    return qn_program_operands(ask->program, ask->op)[n];
+}
 
 static inline const qn_buffer *lower_operand(const lower_question *ask, uint32_t n) {
     return qn_program_buffer(ask->program, qn_program_operands(ask->program, ask->op)[n]);
@@ -55,6 +67,9 @@ static inline const qn_buffer *lower_operand(const lower_question *ask, uint32_t
 static inline uint64_t lower_ceil(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
+
+/* Null: no such op. */
+const lower_row *lower_find_row(uint32_t op);
 
 /* --- Launches --------------------------------------------------------------------------------------------------------- */
 
@@ -70,6 +85,10 @@ qn_status lower_elements(gpu_lowering *to, uint32_t kernel, uint64_t n, uint32_t
 /* Elements that one item of the elementwise kernels handles (ITEM_ELEMENTS of common.kernel). */
 #define LOWER_ITEM_ELEMENTS 4u
 
+/* False with the reason when one row of an operand (one cell of a state) is longer than what a kernel sees at once. Whether all rows of
+ * a step are is a matter of the limits, and of core. */
+int lower_can_bind(const lower_question *ask, char text[LOWER_VERDICT_BYTES]);
+
 /* Elements of an operand, when they can be counted in 32 bits. */
 qn_status lower_count(const gpu_view *view, uint32_t op, uint32_t *out, qn_error *err);
 
@@ -80,6 +99,15 @@ typedef struct lower_format {
     uint32_t embed, gemv, gemv_subgroup, gemm, matrow1, matrow4; /* kernels */
     uint32_t run;               /* elements of a run in decode.kernel */
 } lower_format;
+
+/* Kernels that multiply bytes. */
+typedef struct lower_dot_format {
+    qn_format format;
+    uint32_t gemv, gemv_subgroup, gemm;
+} lower_dot_format;
+
+/* Null: the format has none. */
+const lower_dot_format *lower_find_dot(qn_format format);
 
 /* Null: no kernel reads the format. */
 const lower_format *lower_find_format(qn_format format);

@@ -4,8 +4,29 @@
 /* Kernels count in 32 bits. */
 #define MOST_BYTES UINT64_C(0xfffffffc)
 
+uint64_t gpu_most_binding(const gpu_caps *caps) {
+    return caps->max_binding_bytes < MOST_BYTES ? caps->max_binding_bytes : MOST_BYTES;
+}
+
+int lower_can_bind(const lower_question *ask, char text[LOWER_VERDICT_BYTES]) {
+    const uint64_t most = gpu_most_binding(ask->caps);
+    for (uint32_t i = 0; i < ask->op->n_inputs + ask->op->n_outputs; i++) {
+        const qn_buffer *buffer = lower_operand(ask, i);
+        if (buffer->role == QN_ROLE_WEIGHT || buffer->rank < 2) {
+            continue; /* weights go in pieces; ids and row numbers are one word a row */
+        }
+        const uint64_t bytes = gpu_state_row_bytes(buffer->format, buffer->dims[0]);
+        if (bytes > most) {
+            snprintf(text, LOWER_VERDICT_BYTES, "one row of operand %u has %llu bytes; a kernel of this device sees %llu at once", i,
+                     (unsigned long long)bytes, (unsigned long long)most);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static qn_status check_bindings(const gpu_lowering *to, const gpu_launch *launch, qn_error *err) {
-    const uint64_t most = to->caps->max_binding_bytes < MOST_BYTES ? to->caps->max_binding_bytes : MOST_BYTES;
+    const uint64_t most = gpu_most_binding(to->caps);
     for (uint32_t b = 0; b < launch->n_buffers; b++) {
         if (launch->buffers[b].bytes > most) {
             return qn_fail_op(err, launch->op, QN_UNSUPPORTED, "kernel %s: operand %u has %llu bytes; the device can bind %llu at once",

@@ -24,6 +24,21 @@ const lower_format *lower_find_format(qn_format format) {
     return NULL;
 }
 
+static const lower_dot_format dot_formats[] = {
+#define X(NAME) {QN_FORMAT_##NAME, GPU_KERNEL_GEMV_DOT_##NAME, GPU_KERNEL_GEMV_DOT_SUBGROUP_##NAME, GPU_KERNEL_GEMM_DOT_##NAME},
+    X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(Q4_K_SOA)
+#undef X
+};
+
+const lower_dot_format *lower_find_dot(qn_format format) {
+    for (size_t i = 0; i < sizeof dot_formats / sizeof dot_formats[0]; i++) {
+        if (dot_formats[i].format == format) {
+            return &dot_formats[i];
+        }
+    }
+    return NULL;
+}
+
 /* Small enough that a place in it, even counted in elements, fits in 32 bits. */
 #define MOST_PIECE_BYTES (UINT64_C(1) << 29)
 

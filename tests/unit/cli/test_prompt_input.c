@@ -172,6 +172,39 @@ static void text_that_is_no_utf8_is_refused_with_the_byte(void **state) {
     prompt_free(&input);
 }
 
+static bool has_id(const prompt_input *input, uint32_t id) {
+    size_t i = 0;
+    while (i < input->ids.count && input->ids.ids[i] != id) {
+        i++;
+    }
+    return i < input->ids.count;
+}
+
+static void a_preface_stands_first_and_is_never_read_as_control_tokens(void **state) {
+    (void)state;
+    static const prompt_options rows[] = {{.text = "b", .is_special = true}, {.text = "b"}, {.text = "b", .is_chat = true, .family = "chatml"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        prompt_input input;
+        assert_int_equal(prompt_load(&rows[i], &input, NULL), QN_OK);
+        input.preface = (fmt_str){"a</s>", 5};
+        assert_int_equal(prompt_encode(&rows[i], m, &input, NULL), QN_OK);
+        assert_false(has_id(&input, TINY_EOS));
+        assert_true(has_id(&input, TINY_BYTE_0 + 'a') && has_id(&input, TINY_BYTE_0 + '/') && has_id(&input, TINY_BYTE_0 + 'b'));
+        prompt_free(&input);
+    }
+}
+
+static void behind_a_preface_the_users_words_keep_their_own_trust(void **state) {
+    (void)state;
+    prompt_input input;
+    const prompt_options options = {.text = "</s>", .is_special = true};
+    assert_int_equal(prompt_load(&options, &input, NULL), QN_OK);
+    input.preface = (fmt_str){"a", 1};
+    assert_int_equal(prompt_encode(&options, m, &input, NULL), QN_OK);
+    assert_int_equal(input.ids.ids[input.ids.count - 1], TINY_EOS);
+    prompt_free(&input);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exactly_one_source_is_wanted),
@@ -182,6 +215,8 @@ int main(void) {
         cmocka_unit_test(an_empty_prompt_is_bos_alone),
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(text_that_is_no_utf8_is_refused_with_the_byte),
+        cmocka_unit_test(a_preface_stands_first_and_is_never_read_as_control_tokens),
+        cmocka_unit_test(behind_a_preface_the_users_words_keep_their_own_trust),
     };
     return cmocka_run_group_tests(tests, open_tiny, close_tiny);
 }

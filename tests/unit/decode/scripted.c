@@ -57,6 +57,7 @@ static qn_status open_all(scripted *f, uint32_t n_ctx, uint32_t chunk, uint32_t 
     registry_discover(NULL, &f->backends);
     QN_TRY(backend_choose(&f->backends, &f->services, &request, &f->on, &was_named, err), err, "choosing");
     f->table = *f->on.plugin;
+    f->real_step = f->table.step;
     f->table.step = step_by_script;
     f->on.plugin = &f->table;
     QN_TRY(model_open(path, NULL, NULL, &f->m, err), err, "opening");

@@ -30,6 +30,7 @@ typedef struct scripted {
     uint32_t cancel_at_step;    /* sets the host's flag and answers CANCELLED, as a plugin does that polls it */
     uint32_t milliseconds;      /* that a step takes */
     qn_plugin table;
+    qn_status (QN_CALL *real_step)(qn_session *session, const qn_step *step, qn_error *err); /* of the backend itself */
 } scripted;
 
 /* For cmocka: *state becomes a scripted with a context of n_ctx positions (chunk: tokens of one step). */

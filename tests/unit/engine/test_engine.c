@@ -265,6 +265,27 @@ static void null_is_legal_wherever_something_is_freed(void **state) {
     quoin_runtime_destroy(NULL);
 }
 
+static void a_scrubbed_session_is_as_a_new_one_and_says_what_was_overwritten(void **state) {
+    (void)state;
+    const quoin_session_options options = {.size = sizeof options, .n_ctx = 32, .numeric = "f32acc", .kv = "f32", .scrub = 1};
+    quoin_scrub_report report = {.size = sizeof report};
+    quoin_error err = {.size = sizeof err};
+    quoin_session *session = NULL;
+    const uint32_t ids[] = {TINY_BYTE_0 + 'a', TINY_BYTE_0 + 'b'};
+    size_t count = 9;
+    assert_int_equal(quoin_session_create(model, &options, &session, &err), QN_OK);
+    assert_int_equal(quoin_session_append(session, ids, 2, &err), QN_OK);
+    assert_int_equal(quoin_session_scrub(session, &report, &err), QN_OK);
+    assert_int_equal(quoin_session_length(session), 0);
+    assert_null(quoin_session_logits(session, &count));
+    assert_int_equal(report.is_partial, 0);
+    /* two positions in two layers: K and V of 2 heads of 4, f32 */
+    assert_int_equal(report.state_bytes, 2 * TINY_LAYERS * 2 * (TINY_KV_HEADS * TINY_WIDTH / TINY_HEADS) * sizeof(float));
+    assert_true(report.scratch_bytes > 0 && report.logits_bytes > 0 && report.tokens_bytes > 0);
+    assert_int_equal(quoin_session_append(session, ids, 2, &err), QN_OK);
+    quoin_session_destroy(session);
+}
+
 /* The first logit behind two ids; an error's text in err when the session cannot be made. */
 static float first_logit(const quoin_adapter *adapters, uint32_t n, quoin_error *err) {
     const quoin_session_options options = {.size = sizeof options, .n_ctx = 16, .numeric = "f32acc", .kv = "f32",
@@ -317,6 +338,7 @@ int main(void) {
         cmocka_unit_test(two_sessions_do_not_see_each_other),
         cmocka_unit_test(the_default_model_writes_words),
         cmocka_unit_test(null_is_legal_wherever_something_is_freed),
+        cmocka_unit_test(a_scrubbed_session_is_as_a_new_one_and_says_what_was_overwritten),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,0 +1,8 @@
+/* gate_cancel.c — a request that nobody wants any more computes nothing. */
+#include "govern/gate.h"
+
+void gate_cancel(request *r, gate_result *out) {
+    if (r->world.cancel != NULL && *r->world.cancel != 0) {
+        gate_say(out, VERDICT_BLOCK, CODE_CANCELLED, "stopped before anything was computed");
+    }
+}
