@@ -1,14 +1,12 @@
 /* host_services.c — the services behind the table. */
 #include "backends/host_services.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <quoin/note.h>
 
-#include "base/huge_memory.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
 
@@ -19,15 +17,7 @@ typedef struct block_header {
     void *base;
     uint64_t bytes;
     uint32_t kind;
-    bool is_huge; /* of huge_memory.h, not of the C library */
 } block_header;
-
-/* Sanitizers look behind what the C library gives only. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_HUGE_WEIGHTS false
-#else
-#define HAS_HUGE_WEIGHTS true
-#endif
 
 static host_services *find_services(void *ctx) {
     return ((host_context *)ctx)->services;
@@ -52,16 +42,14 @@ static void *QN_CALL alloc_memory(void *ctx, uint32_t kind, uint64_t bytes, uint
     if (wanted > MAX_ALIGN || (wanted & (wanted - 1)) != 0 || bytes > (UINT64_MAX >> 2)) {
         return NULL;
     }
-    const bool is_huge = HAS_HUGE_WEIGHTS && kind == QN_MEM_WEIGHTS && bytes >= HUGE_MEMORY_LEAST;
-    const size_t room = (size_t)(bytes + wanted + sizeof(block_header));
-    char *base = is_huge ? huge_memory_take(room) : calloc(1, room);
+    char *base = calloc(1, (size_t)(bytes + wanted + sizeof(block_header)));
     if (base == NULL) {
         return NULL;
     }
     atomic_fetch_add(&services->n_allocations, 1);
     char *data = base + sizeof(block_header);
     data += (wanted - (uintptr_t)data % wanted) % wanted;
-    const block_header header = {base, bytes, kind, is_huge};
+    const block_header header = {base, bytes, kind};
     memcpy(data - sizeof header, &header, sizeof header);
     count_bytes(services, kind, (long long)bytes);
     return data;
@@ -74,11 +62,7 @@ static void QN_CALL free_memory(void *ctx, void *memory) {
     block_header header;
     memcpy(&header, (char *)memory - sizeof header, sizeof header);
     count_bytes(find_services(ctx), header.kind, -(long long)header.bytes);
-    if (header.is_huge) {
-        huge_memory_free(header.base, (size_t)((char *)memory - (char *)header.base) + (size_t)header.bytes);
-    } else {
-        free(header.base);
-    }
+    free(header.base);
 }
 
 static void QN_CALL note_memory(void *ctx, uint32_t kind, int64_t bytes) {
