@@ -63,7 +63,7 @@ static void check_weights(uint32_t dtype, const fmt_span *blob, uint64_t begin, 
 /* The panels that begin in these bytes: their ends may lie behind, where the next step finds them in the cache. */
 static void check_panels(const blk_panels *panels, uint64_t begin, uint64_t size, p64_check what, p64_piece *piece) {
     const uint64_t head = blk_panels_head(panels);
-    for (uint64_t at = begin; at < begin + size && at < head && begin == 0 && piece->stray_at == FMT_NO_INDEX; at++) {
+    for (uint64_t at = begin; at < begin + size && at < head && piece->stray_at == FMT_NO_INDEX; at++) {
         piece->stray_at = at >= sizeof(float) && (panels->data - head)[at] != 0 ? at : FMT_NO_INDEX;
     }
     const uint64_t from = begin > head ? begin - head : 0, to = begin + size > head ? begin + size - head : 0;

@@ -100,6 +100,20 @@ static void every_broken_file_is_refused_by_its_rule_at_its_byte(void **state) {
     json_decref(manifest);
 }
 
+static void expect_stray(const fixture *f, const p64_tensor *t, uint64_t wanted_at) {
+    for (uint64_t wanted = 1; wanted < 4096; wanted *= 3) {
+        const uint64_t step = p64_piece_size(&f->file, t->index, wanted);
+        p64_piece whole = p64_piece_empty();
+        for (uint64_t at = 0; at < t->blob.size; at += step) {
+            p64_piece piece;
+            p64_check_piece(&f->file, t->index, at, t->blob.size - at < step ? t->blob.size - at : step, P64_CHECK_ALL, &piece);
+            p64_join_piece(&whole, &piece);
+        }
+        assert_int_equal(whole.stray_at, wanted_at);
+        assert_int_equal(whole.nonfinite, FMT_NO_INDEX);
+    }
+}
+
 /* Pieces of any size must find what the whole finds: panels are looked at where they begin. */
 static void a_fault_is_found_whatever_the_pieces(void **state) {
     fixture f = {0};
@@ -108,17 +122,10 @@ static void a_fault_is_found_whatever_the_pieces(void **state) {
     load(&f, "panels.p64");
     assert_true(p64_find_name(&f.file, "blk.0.attn_v.weight", 19, &t));
     f.bytes[t.blob_offset + t.blob.size - 1] ^= 0x80;
-    for (uint64_t wanted = 1; wanted < 4096; wanted *= 3) {
-        const uint64_t step = p64_piece_size(&f.file, t.index, wanted);
-        p64_piece whole = p64_piece_empty();
-        for (uint64_t at = 0; at < t.blob.size; at += step) {
-            p64_piece piece;
-            p64_check_piece(&f.file, t.index, at, t.blob.size - at < step ? t.blob.size - at : step, P64_CHECK_ALL, &piece);
-            p64_join_piece(&whole, &piece);
-        }
-        assert_int_equal(whole.stray_at, t.blob.size - 1);
-        assert_int_equal(whole.nonfinite, FMT_NO_INDEX);
-    }
+    expect_stray(&f, &t, t.blob.size - 1);
+    assert_true(p64_find_name(&f.file, "extra.ternary.weight", 20, &t));
+    f.bytes[t.blob_offset + 63] = 1; /* behind the scale */
+    expect_stray(&f, &t, 63);
     fixture_free(&f);
 }
 
