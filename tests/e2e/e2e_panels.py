@@ -121,14 +121,6 @@ def a_container_is_not_its_own_output(t):
     t.exits(6, 'convert', packed, '-o', packed, '--force', '--layout', 'panel')
 
 
-@test
-def the_oracle_of_one_layer_says_that_it_does_not_read_panels(t):
-    panels, _ = convert(t, make_model(t, 'untied'), 'panels.p64', '--layout', 'panel')
-    r = t.quoin('certify', panels, '--quick', '-o', t.path('x.cert.json'))
-    t.true(r.status != 0, 'a layer in panels is certified')
-    t.has(r.err + r.out, 'panels', '--layout packed')
-
-
 # ---------------------------------------------------------------- panels that are kept
 RUN = ['--prompt-tokens', '1,5,9', '-n', '8', '--temp', '0', '--backend', 'cpu', '--deadline', '0', '--json']
 
