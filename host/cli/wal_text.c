@@ -149,19 +149,23 @@ static const char *tell_payload(const qwal_record *record, char out[LINE_SIZE]) 
     return out;
 }
 
-static json_t *describe_entries(fmt_span payload) {
+/* Under which policy, and what each gate said. */
+static void add_audit(fmt_span payload, json_t *object) {
     qwal_audit audit;
     qwal_audit_entry entry;
     uint64_t at = 0;
+    char hex[2 * Q42_DIGEST_BYTES + 1];
     json_t *list = json_array();
     if (qwal_read_audit(payload, &audit)) {
+        json_object_set_new(object, "policy", json_string(graph_hex(audit.policy, Q42_DIGEST_BYTES, hex)));
+        json_object_set_new(object, "policy_version", json_integer(audit.policy_version));
         while (qwal_next_entry(&audit, &at, &entry)) {
             json_array_append_new(list, json_pack("{s:o, s:i, s:o, s:o}", "gate", command_json_text(entry.gate.data, entry.gate.size),
                                                   "verdict", (int)entry.verdict, "code", graph_json_id(entry.code), "detail",
                                                   command_json_text(entry.detail.data, entry.detail.size)));
         }
     }
-    return list;
+    json_object_set_new(object, "gates", list);
 }
 
 static json_t *describe_record(const wal_file *f, const qwal_record *record) {
@@ -171,7 +175,7 @@ static json_t *describe_record(const wal_file *f, const qwal_record *record) {
                                qwal_type_name(record->type), "flags", (int)record->flags, "payload_bytes",
                                (json_int_t)record->payload.size, "what", tell_payload(record, what) + (what[0] == ' '));
     if (record->type == QWAL_AUDIT) {
-        json_object_set_new(object, "gates", describe_entries(record->payload));
+        add_audit(record->payload, object);
     }
     return object;
 }

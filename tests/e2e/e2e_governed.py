@@ -8,6 +8,7 @@ import threading
 from governed import *
 from models import make_tiny
 
+
 @test
 def text_is_completed_said_to_be_ungrounded_and_in_the_log(t):
     plain = t.quoin('run', make_tiny(t.path('tiny.gguf')), *ASK)
@@ -35,6 +36,15 @@ def json_has_outcome_audit_receipt_policy_and_times_apart(t):
     t.true(object['timings']['gate_seconds_before'] < 0.5 * SLOWNESS, 'gates in front are slow')
     t.true(object['timings']['gate_seconds_after'] < 1.0 * SLOWNESS, 'gates behind are slow')
     t.true(object['request']['token'] not in json.dumps(object['citations']), 'the token is cited')
+
+
+@test
+def every_record_has_the_policy_with_its_version(t):
+    """Completed, blocked and failed alike."""
+    wanted = [ask(t)['policy'], ask(t, '--intent', 'llm:WriteGraph', status=12)['policy'], ask(t, '--sieve', t.path('none'), status=13, version=4)['policy']]
+    records = [one for one in t.exits(0, 'wal', 'show', t.path('log'), '--records', '--json').json()['records'] if one['type'] == 'AUDIT']
+    t.equal([(one['policy'], one['policy_version']) for one in records], [(one['digest'], one['version']) for one in wanted])
+    t.equal([one['policy_version'] for one in records], [3, 3, 4])
 
 
 @test

@@ -48,6 +48,23 @@ static void sections_keys_and_values_come_in_file_order(void **state) {
     config_free(&c);
 }
 
+static void a_text_in_memory_is_read_like_a_file(void **state) {
+    static const char right[] = "[common]\nthreads = 2", wrong[] = "[common]\nnonsense\n";
+    (void)state;
+    config c;
+    error_context err = {0};
+    assert_int_equal(config_parse((fmt_str){right, sizeof right - 1}, "a text", &c, NULL), QN_OK);
+    assert_int_equal(c.n_entries, 1);
+    assert_int_equal(c.entries[0].line, 2);
+    assert_string_equal(c.entries[0].value, "2");
+    config_free(&c);
+    assert_int_equal(config_parse((fmt_str){right, 0}, "a text", &c, NULL), QN_OK);
+    assert_int_equal(c.n_entries, 0);
+    config_free(&c);
+    assert_int_equal(config_parse((fmt_str){wrong, sizeof wrong - 1}, "a text", &c, &err), QN_BAD_INPUT);
+    assert_string_equal(error_text(&err), "a text: line 2: is neither [section] nor key = value");
+}
+
 static void a_broken_line_is_named_by_its_number(void **state) {
     (void)state;
     config c;
@@ -70,6 +87,7 @@ static void a_named_file_must_exist_and_no_file_is_fine_otherwise(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sections_keys_and_values_come_in_file_order, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_text_in_memory_is_read_like_a_file, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_broken_line_is_named_by_its_number, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_named_file_must_exist_and_no_file_is_fine_otherwise, make_folder,
                                         remove_folder),

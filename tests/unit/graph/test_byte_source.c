@@ -81,6 +81,24 @@ static void assert_reads(const void *stored, size_t stored_size, const uint8_t *
     free(out);
 }
 
+static void a_text_in_memory_is_read_like_a_file_and_once(void **state) {
+    uint8_t *bytes = make_bytes(700000), *out = malloc(710000);
+    size_t size;
+    byte_source *source;
+    (void)state;
+    for (size_t n = 0; n <= 700000; n += n < 12 ? 1 : 699988) {
+        assert_int_equal(byte_source_open_text((fmt_str){(const char *)bytes, n}, "a text", &source, &err), QN_OK);
+        assert_string_equal(byte_source_name(source), "a text");
+        assert_int_equal(read_all(source, 4096, out, 710000, &size), QN_OK);
+        assert_int_equal(size, n);
+        assert_memory_equal(out, bytes, n);
+        assert_false(byte_source_rewind(source));
+        byte_source_close(source);
+    }
+    free(bytes);
+    free(out);
+}
+
 static void plain_files_of_every_small_size_are_read(void **state) {
     uint8_t *bytes = make_bytes(700000);
     (void)state;
@@ -234,6 +252,7 @@ static void what_is_no_readable_file_is_refused_by_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_in_memory_is_read_like_a_file_and_once),
         cmocka_unit_test(plain_files_of_every_small_size_are_read),
         cmocka_unit_test(compression_is_told_by_content_not_by_name),
         cmocka_unit_test(members_that_follow_each_other_are_one_stream),
