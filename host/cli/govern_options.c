@@ -24,5 +24,11 @@ qn_status govern_check_options(const govern_options *g, error_context *err) {
                          : g->profile != NULL    ? "--profile"
                          : g->scopes.n_items > 0 ? "--scope"
                                                  : NULL;
+    for (uint32_t i = 0; i < g->scopes.n_items; i++) {
+        const char *text = g->scopes.items[i];
+        if (text[0] == 0 || strrchr(text, '=') == text) {
+            return FAIL(err, QN_BAD_INPUT, "--scope %s: must be IRI or IRI=VOLUME", text);
+        }
+    }
     return g->policy != NULL || lonely == NULL ? QN_OK : FAIL(err, QN_BAD_INPUT, "%s needs --governed POLICY", lonely);
 }

@@ -30,9 +30,8 @@ static qn_status take_scope(governed *g, const char *text, error_context *err) {
     const char *equals = strrchr(text, '=');
     const size_t size = equals != NULL ? (size_t)(equals - text) : strlen(text);
     char *name = strndup(text, size);
-    if (name == NULL || size == 0) {
-        free(name);
-        return FAIL(err, QN_BAD_INPUT, "--scope %s: must be IRI or IRI=VOLUME", text);
+    if (name == NULL) {
+        return FAIL(err, QN_NO_HOST_MEM, "out of memory for a scope");
     }
     g->names[g->r.n_scopes] = name;
     g->scopes[g->r.n_scopes++] = (request_scope){.name = name, .path = equals != NULL ? equals + 1 : NULL};

@@ -24,11 +24,12 @@ void gate_infer(request *r, gate_result *out) {
         return;
     }
     r->has_answer = r->world.infer(r->world.ctx, r, &code, &err) >= 0;
-    if (!r->has_answer) { /* what may be used is a question of the policy, everything else a failure */
+    const bool is_cancelled = r->world.cancel != NULL && *r->world.cancel != 0; /* while the model was opened as well, which then fails */
+    if (is_cancelled) {
+        gate_say(out, VERDICT_BLOCK, CODE_CANCELLED, "stopped after %u tokens", a->n_tokens);
+    } else if (!r->has_answer) { /* what may be used is a question of the policy, everything else a failure */
         const bool is_denied = code == CODE_MODEL_PROVENANCE || code == CODE_SCOPE_UNKNOWN;
         gate_say(out, is_denied ? VERDICT_BLOCK : VERDICT_FAIL, code, "%s", error_text(&err));
-    } else if (r->world.cancel != NULL && *r->world.cancel != 0) {
-        gate_say(out, VERDICT_BLOCK, CODE_CANCELLED, "stopped after %u tokens", a->n_tokens);
     } else if (a->is_judged) {
         gate_say(out, VERDICT_BLOCK, CODE_SENTINEL, "a sentinel ended the answer after %u tokens", a->n_tokens);
     } else {

@@ -13,7 +13,7 @@
 static qn_status look_at(request *r, request_scope *scope, error_context *err) {
     char room[POLICY_PATH_SIZE];
     const char *path = scope->path;
-    if (path == NULL) {
+    if (scope->is->volume != NULL) {
         QN_TRY(policy_resolve(r->rules, scope->is->volume, room, err), err, "scope %s", scope->name);
         path = room;
     }
@@ -31,6 +31,22 @@ static bool refuse_unknown(const request_scope *scope, gate_result *out) {
                  scope->name);
     }
     return !is_known;
+}
+
+static bool is_file(const char *path, const graph_volume *volume) {
+    graph_volume *named = NULL;
+    const bool is_same = graph_volume_open(path, FMT_MODE_DEFAULT, TERMS_AUTO, &named, NULL) >= 0 && graph_volume_is_same(named, volume);
+    graph_volume_close(named);
+    return is_same;
+}
+
+/* Where the policy says which volume serves a scope, nobody else does: facts of one's own would support whatever one likes. */
+static bool refuse_other(const request_scope *scope, gate_result *out) {
+    const bool is_other = scope->path != NULL && scope->is->volume != NULL && !is_file(scope->path, scope->volume);
+    if (is_other) {
+        gate_say(out, VERDICT_BLOCK, CODE_SCOPE_CHANGED, "%s: %s is not the volume that the policy has for it", scope->name, scope->path);
+    }
+    return is_other;
 }
 
 static bool refuse_changed(const request_scope *scope, gate_result *out) {
@@ -66,7 +82,7 @@ static bool grant(request *r, request_scope *scope, gate_result *out) {
         gate_say(out, VERDICT_BLOCK, CODE_SCOPE_FILE, "%s", error_text(&err));
         return false;
     }
-    return !refuse_changed(scope, out) && !refuse_sanctuary(r, scope, out);
+    return !refuse_other(scope, out) && !refuse_changed(scope, out) && !refuse_sanctuary(r, scope, out);
 }
 
 /* Only statements of granted graphs count, and only those that hold now. */

@@ -87,6 +87,9 @@ def a_scope_can_be_served_by_another_volume_but_not_when_a_digest_says_no(t):
     t.equal(ask(t, '--scope', f'{GRAPH}={t.path("other.q42")}', more=f'[scope {GRAPH}]\n')['outcome'], 'COMPLETED')
     object = ask(t, '--scope', f'{GRAPH}={t.path("other.q42")}', status=12, more=f'[scope {GRAPH}]\ndigest = {digest}\n')
     t.equal(object['reason'], 'scope-changed')
+    object = ask(t, '--scope', f'{GRAPH}={t.path("other.q42")}', status=12, more=SCOPE)
+    t.equal(object['reason'], 'scope-changed')
+    t.equal(ask(t, '--scope', f'{GRAPH}={t.path("harbour.q42")}', more=SCOPE)['outcome'], 'COMPLETED')
     t.equal(ask(t, '--scope', 'http://elsewhere.example/', status=12)['reason'], 'scope-unknown')
 
 

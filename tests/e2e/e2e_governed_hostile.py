@@ -62,6 +62,14 @@ def a_policy_that_is_no_file_is_told(t):
 
 
 @test
+def a_scope_without_a_name_is_wrong_usage(t):
+    make_tiny(t.path('tiny.gguf'))
+    for text in ('', '=volume.q42'):
+        r = t.quoin('run', t.path('tiny.gguf'), *ASK, '--governed', policy(t), '--scope', text)
+        t.equal((r.status, r.out), (2, b''), r.describe())
+
+
+@test
 def sixteen_scopes_are_granted(t):
     more = ''.join(f'[scope {GRAPH}{i}]\nvolume = harbour.q42\n' for i in range(16))
     volume(t)

@@ -84,6 +84,25 @@ static void without_a_model_nothing_is_made_up(void **state) {
     fixture_release(r);
 }
 
+static uint32_t cancel;
+
+static qn_status be_stopped(void *ctx, request *r, gate_code *out_code, error_context *err) {
+    (void)ctx, (void)r;
+    cancel = 1;
+    *out_code = CODE_NO_MODEL;
+    return FAIL(err, QN_CANCELLED, "interrupted while opening");
+}
+
+static void a_request_that_is_stopped_while_the_model_is_opened_is_cancelled_and_not_failed(void **state) {
+    (void)state;
+    request *r = fixture_request("");
+    cancel = 0;
+    r->world.cancel = &cancel;
+    r->world.infer = be_stopped;
+    assert_outcome(r, OUTCOME_BLOCKED, CODE_CANCELLED, 12);
+    fixture_release(r);
+}
+
 static void partial_text_is_shown_and_marked(void **state) {
     (void)state;
     fixture_says.is_partial = true;
@@ -402,6 +421,7 @@ int main(void) {
         TEST(text_is_completed_and_said_to_be_ungrounded),
         TEST(an_answer_that_is_not_right_is_not_shown),
         TEST(without_a_model_nothing_is_made_up),
+        TEST(a_request_that_is_stopped_while_the_model_is_opened_is_cancelled_and_not_failed),
         TEST(partial_text_is_shown_and_marked),
         TEST(only_facts_that_are_what_their_id_says_are_cited_and_never_the_token),
         TEST(a_statement_is_committed_with_its_authors_and_the_audit_in_one_unit),
