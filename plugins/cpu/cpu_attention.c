@@ -96,18 +96,15 @@ bool cpu_attention_is_split(const cpu_run *run, const cpu_stage *stage) {
     return run->n_tokens <= CPU_FEW_TOKENS && count_parts(run, &run->prog->ops[stage->op]) > 1;
 }
 
-static size_t element_bytes(qn_format format) {
-    return format == QN_FORMAT_F32 ? 4 : 2;
-}
-
 static cpu_kv make_kv(const cpu_run *run, const cpu_op *op, uint32_t kv_head) {
     const qn_attention_attrs *const a = &op->attrs.attention;
     const qn_buffer *const k = qn_program_buffer(run->prog->program, op->in[1]);
     const qn_buffer *const v = qn_program_buffer(run->prog->program, op->in[2]);
-    cpu_kv kv = {.k_stride = k->dims[0], .v_stride = v->dims[0], .k_format = k->format, .v_format = v->format,
+    cpu_kv kv = {.k_stride = qn_format_bytes(k->format, k->dims[0]), .v_stride = qn_format_bytes(v->format, v->dims[0]),
+                 .k_format = k->format, .v_format = v->format,
                  .head_dim = a->head_dim, .value_dim = a->value_dim, .scale = a->scale, .softcap = a->softcap};
-    kv.k = (const uint8_t *)run->session->states[op->in[1]] + (size_t)kv_head * a->head_dim * element_bytes(k->format);
-    kv.v = (const uint8_t *)run->session->states[op->in[2]] + (size_t)kv_head * a->value_dim * element_bytes(v->format);
+    kv.k = (const uint8_t *)run->session->states[op->in[1]] + qn_format_bytes(k->format, (uint64_t)kv_head * a->head_dim);
+    kv.v = (const uint8_t *)run->session->states[op->in[2]] + qn_format_bytes(v->format, (uint64_t)kv_head * a->value_dim);
     return kv;
 }
 

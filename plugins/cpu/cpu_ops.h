@@ -128,11 +128,11 @@ typedef struct cpu_cells {
     int32_t position;
 } cpu_cells;
 
-/* Keys and values of one K/V head: row of cell c begins at base + c * stride elements. */
+/* Keys and values of one K/V head: row of cell c begins at base + c * stride bytes. With Q8_0 a head is a whole number of blocks. */
 typedef struct cpu_kv {
     const void *k, *v;
-    uint64_t k_stride, v_stride; /* elements */
-    qn_format k_format, v_format; /* F32, F16 or BF16 */
+    uint64_t k_stride, v_stride; /* bytes */
+    qn_format k_format, v_format; /* F32, F16, BF16 or Q8_0 */
     uint32_t head_dim, value_dim;
     float scale, softcap;
 } cpu_kv;
@@ -182,6 +182,8 @@ typedef void cpu_softcap_fn(const float *x, float cap, float *y, uint64_t n);
 /* cos_sin: [2][n_rot / 2], already multiplied by the magnitude. One head. */
 typedef void cpu_rope_fn(const float *x, const float *cos_sin, float *y, uint32_t head_dim, uint32_t n_rot);
 typedef void cpu_to_half_fn(const float *x, uint16_t *y, uint64_t n);
+/* Blocks as blk_encode makes them; a block with a value that is not finite holds any. n: a multiple of 32. */
+typedef void cpu_to_q8_0_fn(const float *x, uint8_t *y, uint64_t n);
 
 /* Attention of `n_heads` queries of one token that share a K/V head, over `cells`: writes for each head the unnormalised sum
  * of values [value_dim], and (maximum, sum of weights) to stats[2 * head]. At most CPU_CHUNK_CELLS cells in all. */
@@ -213,6 +215,7 @@ typedef struct cpu_ops {
     cpu_rope_fn *rope[2];    /* QN_ROPE_* */
     cpu_to_half_fn *to_f16;
     cpu_to_half_fn *to_bf16;
+    cpu_to_q8_0_fn *to_q8_0;
     cpu_attend_few_fn *attend_few;
     cpu_attend_merge_fn *attend_merge;
     cpu_attend_tile_fn *attend_tile;

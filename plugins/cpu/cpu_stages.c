@@ -186,7 +186,9 @@ static void share_op(const builder *b, const cpu_op *op, cpu_stage *stage) {
         stage->part = CPU_PART_ROWS;
         if (b->single) {
             const cpu_stage *const from = producer_of(b, op->in[0]);
-            share_columns(stage, from != NULL && from->part == CPU_PART_COLUMNS ? from->unit : CPU_PANEL_ROWS);
+            const uint32_t unit = from != NULL && from->part == CPU_PART_COLUMNS ? from->unit : CPU_PANEL_ROWS;
+            const bool is_blocks = get_buffer(b, op->in[1])->format == QN_FORMAT_Q8_0;
+            share_columns(stage, is_blocks && unit % CPU_BLOCK != 0 ? CPU_BLOCK : unit);
         }
         break;
     case QN_OP_EMBED: case QN_OP_SELECT_ROWS: share_rows(b, stage); break;

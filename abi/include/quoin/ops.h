@@ -108,7 +108,10 @@ typedef struct qn_rope_attrs {
 
 /* STATE_WRITE — store one row per token in the cells of this step.
  *   Inputs   x [T][n] F32 · state [CELLS][n]
- *   Meaning  state[cells[t]] = x[t] for every t, rounded to nearest even to the state's format
+ *   Meaning  state[cells[t]] = x[t] for every t, rounded to nearest even to the state's format. Q8_0, per block of 32: d = max|x| / 127,
+ *            stored as f16 to nearest even; digits x * (1 / d) with the d before that, each operation rounded to f32, then to the
+ *            nearest whole number, halves away from zero. Digits are 0 where d is 0 or 1 / d no finite f32; the content of a block is
+ *            unspecified where a value is not finite or d too large for f16.
  *   Order    it is a write: later ops of the program see it. A state buffer is written by one op only.
  *   Bound    exact */
 

@@ -11,7 +11,12 @@ enum { AHEAD_CELLS = 32, HEADS_AT_ONCE = 4, SCORE_STRIDE = CPU_CHUNK_CELLS + 16 
 
 static const float minus_infinity = -INFINITY;
 
+/* Sixteen elements; with Q8_0 i is a multiple of sixteen, and the product of scale and digit is exact. */
 SIMD_INLINE vf load_state(const void *row, uint32_t i, const qn_format format) {
+    if (format == QN_FORMAT_Q8_0) {
+        const uint8_t *const block = (const uint8_t *)row + i / 32 * 34;
+        return vf_mul(vf_from_i8(block + 2 + i % 32), vf_set1_f16(block));
+    }
     return format == QN_FORMAT_F32 ? vf_load((const float *)row + i)
          : format == QN_FORMAT_F16 ? vf_from_f16((const uint16_t *)row + i) : vf_from_bf16((const uint16_t *)row + i);
 }
@@ -19,7 +24,7 @@ SIMD_INLINE vf load_state(const void *row, uint32_t i, const qn_format format) {
 /* The first n (1..16) elements; the others are zero. */
 SIMD_INLINE vf load_state_part(const void *row, uint32_t i, uint32_t n, const qn_format format) {
     uint16_t half[16] = {0};
-    if (n == 16) {
+    if (n == 16 || format == QN_FORMAT_Q8_0) { /* whose heads are whole blocks */
         return load_state(row, i, format);
     }
     if (format == QN_FORMAT_F32) {
@@ -29,8 +34,13 @@ SIMD_INLINE vf load_state_part(const void *row, uint32_t i, uint32_t n, const qn
     return format == QN_FORMAT_F16 ? vf_from_f16(half) : vf_from_bf16(half);
 }
 
-SIMD_INLINE const void *state_row(const void *base, uint64_t stride, uint32_t cell, const qn_format format) {
-    return (const uint8_t *)base + cell * stride * (format == QN_FORMAT_F32 ? 4 : 2);
+SIMD_INLINE const void *state_row(const void *base, uint64_t stride, uint32_t cell) {
+    return (const uint8_t *)base + cell * stride;
+}
+
+/* Bytes of n elements, n being a multiple of 32 with Q8_0. */
+SIMD_INLINE uint32_t state_bytes(uint32_t n, const qn_format format) {
+    return format == QN_FORMAT_F32 ? 4 * n : format == QN_FORMAT_Q8_0 ? n / 32 * 34 : 2 * n;
 }
 
 SIMD_INLINE vf load_lanes(const float *p, uint32_t n) {
@@ -39,8 +49,8 @@ SIMD_INLINE vf load_lanes(const float *p, uint32_t n) {
 
 /* Asks for the first `bytes` bytes of the row that will be read AHEAD_CELLS cells later; it need not exist. Rows of one head are
  * too short and too far apart for the hardware to see the stream. */
-SIMD_INLINE void prefetch_row(const void *row, uint64_t stride, uint32_t bytes, const qn_format format) {
-    const uintptr_t at = (uintptr_t)row + AHEAD_CELLS * stride * (format == QN_FORMAT_F32 ? 4 : 2);
+SIMD_INLINE void prefetch_row(const void *row, uint64_t stride, uint32_t bytes) {
+    const uintptr_t at = (uintptr_t)row + AHEAD_CELLS * stride;
     for (uint32_t i = 0; i < bytes; i += 64) {
         SIMD_PREFETCH_NEAR((const uint8_t *)at + i);
     }
@@ -60,8 +70,8 @@ SIMD_INLINE void score_cells(const cpu_kv *kv, const float *q, uint32_t first_ce
             acc[h] = vf_set1(0);
         }
         if (c < n_cells) {
-            const void *const row = state_row(kv->k, kv->k_stride, first_cell + c, format);
-            prefetch_row(row, kv->k_stride, dim * (format == QN_FORMAT_F32 ? 4 : 2), format);
+            const void *const row = state_row(kv->k, kv->k_stride, first_cell + c);
+            prefetch_row(row, kv->k_stride, state_bytes(dim, format));
             uint32_t d = 0;
             for (; d + 16 <= dim; d += 16) {
                 const vf k = load_state(row, d, format);
@@ -136,9 +146,8 @@ SIMD_INLINE void add_values(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
     uint32_t at = 0;
     for (uint32_t r = 0; r < n_ranges; r++) {
         for (uint32_t c = 0; c < cells[r].n; c++, at++) {
-            const void *const row = state_row(kv->v, kv->v_stride, cells[r].first + c, format);
-            prefetch_row((const uint8_t *)row + d * (format == QN_FORMAT_F32 ? 4 : 2), kv->v_stride,
-                         16 * n_vectors * (format == QN_FORMAT_F32 ? 4 : 2), format);
+            const void *const row = state_row(kv->v, kv->v_stride, cells[r].first + c);
+            prefetch_row((const uint8_t *)row + state_bytes(d, format), kv->v_stride, state_bytes(16 * n_vectors, format));
             vf v[4];
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < n_vectors; i++) {
@@ -204,6 +213,7 @@ SIMD_INLINE void attend_heads(const cpu_kv *kv, const float *q, const cpu_cells 
 FEW_OF_FORMAT(F32)
 FEW_OF_FORMAT(F16)
 FEW_OF_FORMAT(BF16)
+FEW_OF_FORMAT(Q8_0)
 
 /* Keys and values of different formats: one head at a time. */
 static void attend_one_mixed(const cpu_kv *kv, const float *q, const cpu_cells *cells, uint32_t n_ranges, float *sums, float *stats,
@@ -225,6 +235,8 @@ static void attend_few(const cpu_kv *kv, const float *q, uint32_t n_heads, const
             attend_few_F16(kv, from, n, cells, n_ranges, to, stats + 2 * h, scratch);
         } else if (kv->k_format == QN_FORMAT_F32) {
             attend_few_F32(kv, from, n, cells, n_ranges, to, stats + 2 * h, scratch);
+        } else if (kv->k_format == QN_FORMAT_Q8_0) {
+            attend_few_Q8_0(kv, from, n, cells, n_ranges, to, stats + 2 * h, scratch);
         } else {
             attend_few_BF16(kv, from, n, cells, n_ranges, to, stats + 2 * h, scratch);
         }
@@ -316,12 +328,12 @@ SIMD_INLINE void pack_cells(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
     for (uint32_t r = 0; r < n_ranges; r++) {
         for (uint32_t c = 0; c < cells[r].n; c++, at++) {
             const uint32_t cell = cells[r].first + c;
-            const void *const v = state_row(kv->v, kv->v_stride, cell, v_format);
+            const void *const v = state_row(kv->v, kv->v_stride, cell);
             for (uint32_t d = 0; d < kv->value_dim; d += 16) {
                 const uint32_t n = kv->value_dim - d < 16 ? kv->value_dim - d : 16;
                 vf_store(s->values + ((size_t)d / 16 * CPU_CHUNK_CELLS + at) * 16, load_state_part(v, d, n, v_format));
             }
-            rows[at % 16] = state_row(kv->k, kv->k_stride, cell, k_format);
+            rows[at % 16] = state_row(kv->k, kv->k_stride, cell);
             if (at % 16 == 15) {
                 pack_keys(kv, rows, s->keys + (size_t)(at / 16) * kv->head_dim * 16, k_format);
             }
@@ -338,6 +350,8 @@ SIMD_INLINE void pack_cells(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
 static void pack_chunk(const cpu_kv *kv, const cpu_cells *cells, uint32_t n_ranges, const tile_store *s) {
     if (kv->k_format == QN_FORMAT_F16 && kv->v_format == QN_FORMAT_F16) {
         pack_cells(kv, cells, n_ranges, s, QN_FORMAT_F16, QN_FORMAT_F16);
+    } else if (kv->k_format == QN_FORMAT_Q8_0 && kv->v_format == QN_FORMAT_Q8_0) {
+        pack_cells(kv, cells, n_ranges, s, QN_FORMAT_Q8_0, QN_FORMAT_Q8_0);
     } else {
         pack_cells(kv, cells, n_ranges, s, kv->k_format, kv->v_format);
     }

@@ -87,6 +87,12 @@ SIMD_INLINE __m256i load256(const void *p) { return _mm256_loadu_si256((const __
 SIMD_INLINE vf vf_from_f16(const void *p) {
     return vf_of(_mm256_cvtph_ps(load128(p)), _mm256_cvtph_ps(load128((const uint8_t *)p + 16)));
 }
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    int16_t h;
+    memcpy(&h, p, sizeof h);
+    const __m256 eight = _mm256_cvtph_ps(_mm_set1_epi16(h));
+    return vf_of(eight, eight);
+}
 SIMD_INLINE vf vf_from_bf16(const void *p) {
     const __m256i a = _mm256_cvtepu16_epi32(load128(p));
     const __m256i b = _mm256_cvtepu16_epi32(load128((const uint8_t *)p + 16));

@@ -47,6 +47,11 @@ SIMD_INLINE vf vf_keep_ge(vf a, vf x, float least) {
 /* --- Other element types ---------------------------------------------------------------------------------------------- */
 
 SIMD_INLINE vf vf_from_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    int16_t h;
+    memcpy(&h, p, sizeof h);
+    return _mm512_cvtph_ps(_mm256_set1_epi16(h));
+}
 SIMD_INLINE vf vf_from_bf16(const void *p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }

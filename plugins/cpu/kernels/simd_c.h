@@ -92,6 +92,12 @@ SIMD_INLINE vf vf_from_f16(const void *p) {
     SIMD_LOOP v[i_] = blk_f16_to_f32(h[i_]);
     return vf_load(v);
 }
+/* One f16 in every lane. */
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    return vf_set1(blk_f16_to_f32(h));
+}
 SIMD_INLINE vf vf_from_bf16(const void *p) {
     uint16_t h[16];
     float v[16];

@@ -98,6 +98,13 @@ SIMD_INLINE vf vf_keep_ge(vf a, vf x, float least) { SIMD_QUARTERS(vf, Q); }
 #define Q(i) vcvt_f32_f16(vreinterpret_f16_u16(vreinterpret_u16_u8(vld1_u8((const uint8_t *)p + 8 * (i)))))
 SIMD_INLINE vf vf_from_f16(const void *p) { SIMD_QUARTERS(vf, Q); }
 #undef Q
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    const float32x4_t four = vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h)));
+    const vf r = {{four, four, four, four}};
+    return r;
+}
 #define Q(i) vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8((const uint8_t *)p + 8 * (i))), 16))
 SIMD_INLINE vf vf_from_bf16(const void *p) { SIMD_QUARTERS(vf, Q); }
 #undef Q
