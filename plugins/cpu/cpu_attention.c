@@ -129,6 +129,17 @@ static void merge_head(const cpu_run *run, const cpu_op *op, const part_store *s
                                y + ((size_t)token * a->n_head + head) * a->value_dim);
 }
 
+/* Class ACT8 rounds queries for keys in Q8_0 to 8 bits, as the activations of a product: null where they are used as they are. */
+static const void *quantize_heads(const cpu_run *run, const cpu_kv *kv, const float *q, uint32_t n_heads, uint8_t *rows) {
+    if (run->prog->numeric != QN_NUMERIC_ACT8 || kv->k_format != QN_FORMAT_Q8_0) {
+        return NULL;
+    }
+    for (uint32_t h = 0; h < n_heads; h++) {
+        run->kernels->quantize(q + (size_t)h * kv->head_dim, kv->head_dim, rows + h * cpu_act8_stride(kv->head_dim / CPU_BLOCK));
+    }
+    return rows;
+}
+
 static void run_few(const cpu_run *run, const cpu_op *op, uint32_t worker, uint32_t n_workers) {
     const qn_attention_attrs *const a = &op->attrs.attention;
     const uint32_t heads_per_kv = a->n_head / a->n_kv_head;
@@ -136,7 +147,7 @@ static void run_few(const cpu_run *run, const cpu_op *op, uint32_t worker, uint3
     const float *const q = cpu_locate(run, op->in[0], worker);
     float *const y = cpu_locate(run, op->out, worker);
     cpu_cells *const ranges = run->session->ranges + (size_t)worker * CPU_CHUNK_CELLS;
-    void *const scratch = run->session->scratch + worker * run->prog->scratch_bytes;
+    uint8_t *const scratch = run->session->scratch + worker * run->prog->scratch_bytes;
     uint64_t item;
     uint64_t last;
     cpu_share((uint64_t)run->n_tokens * store.n_parts * a->n_head, worker, n_workers, &item, &last);
@@ -149,8 +160,10 @@ static void run_few(const cpu_run *run, const cpu_op *op, uint32_t worker, uint3
         const cpu_kv kv = make_kv(run, op, head / heads_per_kv);
         cell_walk walk = walk_token(run, op, token);
         const uint32_t n_ranges = take_chunk(&walk, row % store.n_parts * CPU_CHUNK_CELLS, ranges);
-        run->kernels->attend_few(&kv, q + ((size_t)token * a->n_head + head) * a->head_dim, n_heads, ranges, n_ranges,
-                                 store.sums + item * a->value_dim, store.stats + 2 * item, scratch);
+        const float *const from = q + ((size_t)token * a->n_head + head) * a->head_dim;
+        const void *const acts = quantize_heads(run, &kv, from, n_heads, scratch + CPU_SCORES_BYTES);
+        run->kernels->attend_few(&kv, from, acts, n_heads, ranges, n_ranges, store.sums + item * a->value_dim, store.stats + 2 * item,
+                                 scratch);
         for (uint32_t h = head; store.n_parts == 1 && h < head + n_heads; h++) {
             merge_head(run, op, &store, token, h, y);
         }

@@ -23,6 +23,7 @@ void cpu_ops_init(cpu_ops *ops, uint64_t features, uint32_t isa) {
     cpu_attention_install_avx512(ops);
     if ((features & QN_X86_AVX512_VNNI) != 0) {
         cpu_panel_install_avx512vnni(ops);
+        cpu_attention_install_avx512vnni(ops);
     }
 #elif defined(CPU_AARCH64)
     if ((features & QN_ARM_NEON) == 0 || (isa != CPU_ISA_NEON && isa != CPU_ISA_AUTO)) {
@@ -34,6 +35,7 @@ void cpu_ops_init(cpu_ops *ops, uint64_t features, uint32_t isa) {
     cpu_attention_install_neon(ops);
     if ((features & QN_ARM_DOTPROD) != 0) {
         cpu_panel_install_dotprod(ops);
+        cpu_attention_install_dotprod(ops);
     }
 #else
     (void)features;

@@ -125,6 +125,13 @@ SIMD_INLINE vb vb_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
 SIMD_INLINE void vb_store(uint8_t *p, vb a) { _mm512_storeu_si512(p, a); }
 SIMD_INLINE vb vb_low4(vb a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
 SIMD_INLINE vb vb_high4(vb a) { return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15)); }
+SIMD_INLINE vb vb_load_halves(const uint8_t *a, const uint8_t *b) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)a)),
+                              _mm256_loadu_si256((const __m256i *)(const void *)b), 1);
+}
+SIMD_INLINE vf vf_of_bits(vb a) { return _mm512_castsi512_ps(a); }
+SIMD_INLINE vb vb_of_bits(vf a) { return _mm512_castps_si512(a); }
+SIMD_INLINE vb vb_flip(vb a) { return _mm512_xor_si512(a, _mm512_set1_epi8(-128)); }
 /* Bits shift inside 16-bit lanes; the mask drops what crosses a byte. 0xea: (b & c) | a. */
 #define vb_bits_to_(h, shift) ((shift) >= 0 ? _mm512_slli_epi16(h, (shift) & 15) : _mm512_srli_epi16(h, -(shift) & 15))
 #define vb_or_bit(a, h, n) _mm512_ternarylogic_epi32(vb_bits_to_(h, 4 - (n)), _mm512_set1_epi8(16), a, 0xea)

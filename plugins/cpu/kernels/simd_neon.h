@@ -195,6 +195,19 @@ SIMD_INLINE vb vb_low4(vb a) { SIMD_QUARTERS(vb, Q); }
 #define Q(i) vshrq_n_u8(a.v[i], 4)
 SIMD_INLINE vb vb_high4(vb a) { SIMD_QUARTERS(vb, Q); }
 #undef Q
+SIMD_INLINE vb vb_load_halves(const uint8_t *a, const uint8_t *b) {
+    const vb r = {{vld1q_u8(a), vld1q_u8(a + 16), vld1q_u8(b), vld1q_u8(b + 16)}};
+    return r;
+}
+#define Q(i) vreinterpretq_f32_u8(a.v[i])
+SIMD_INLINE vf vf_of_bits(vb a) { SIMD_QUARTERS(vf, Q); }
+#undef Q
+#define Q(i) vreinterpretq_u8_f32(a.v[i])
+SIMD_INLINE vb vb_of_bits(vf a) { SIMD_QUARTERS(vb, Q); }
+#undef Q
+#define Q(i) veorq_u8(a.v[i], vdupq_n_u8(0x80))
+SIMD_INLINE vb vb_flip(vb a) { SIMD_QUARTERS(vb, Q); }
+#undef Q
 /* Shifts by a count that may go either way: to the left when it is positive. */
 #define Q(i) vorrq_u8(a.v[i], vandq_u8(vshlq_u8(h.v[i], vdupq_n_s8((int8_t)shift)), vdupq_n_u8(mask)))
 SIMD_INLINE vb vb_or_masked_(vb a, vb h, int shift, uint8_t mask) { SIMD_QUARTERS(vb, Q); }
