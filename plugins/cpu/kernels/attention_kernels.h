@@ -71,8 +71,18 @@ SIMD_INLINE void score_cells(const cpu_kv *kv, const float *q, uint32_t first_ce
         }
         if (c < n_cells) {
             const void *const row = state_row(kv->k, kv->k_stride, first_cell + c);
-            prefetch_row(row, kv->k_stride, state_bytes(dim, format));
             uint32_t d = 0;
+            for (; d + 64 <= dim; d += 64) {
+                prefetch_row((const uint8_t *)row + state_bytes(d, format), kv->k_stride, state_bytes(64, format));
+#pragma GCC unroll 4
+                for (uint32_t i = 0; i < 64; i += 16) {
+                    const vf k = load_state(row, d + i, format);
+#pragma GCC unroll 4
+                    for (uint32_t h = 0; h < n; h++) {
+                        acc[h] = vf_fma(k, vf_load(q + h * dim + d + i), acc[h]);
+                    }
+                }
+            }
             for (; d + 16 <= dim; d += 16) {
                 const vf k = load_state(row, d, format);
 #pragma GCC unroll 4

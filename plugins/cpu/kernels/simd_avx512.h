@@ -102,20 +102,21 @@ SIMD_INLINE void vf_transpose(vf *r) {
     }
 }
 
-/* The same rounds with an addition after each: lanes shrink to one per row. */
+/* Four rounds that halve the lanes of a row. Where halves may stay in place a blend does the work of a shuffle, of which the processor
+ * does only one at a time. */
 SIMD_INLINE vf vf_sums(vf *r) {
     __m512 t[8];
     __m512 u[4];
     for (int i = 0; i < 8; i++) {
-        t[i] = _mm512_add_ps(_mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]));
+        const __m512 a = r[2 * i];
+        const __m512 b = r[2 * i + 1];
+        t[i] = _mm512_add_ps(_mm512_mask_blend_ps(0xcccc, a, b), _mm512_shuffle_ps(a, b, 0x4e));
     }
     for (int i = 0; i < 4; i++) {
-        const __m512d a = _mm512_castps_pd(t[2 * i]);
-        const __m512d b = _mm512_castps_pd(t[2 * i + 1]);
-        u[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+        u[i] = _mm512_add_ps(_mm512_shuffle_ps(t[2 * i], t[2 * i + 1], 0x88), _mm512_shuffle_ps(t[2 * i], t[2 * i + 1], 0xdd));
     }
-    const __m512 v0 = _mm512_add_ps(_mm512_shuffle_f32x4(u[0], u[1], 0x88), _mm512_shuffle_f32x4(u[0], u[1], 0xdd));
-    const __m512 v1 = _mm512_add_ps(_mm512_shuffle_f32x4(u[2], u[3], 0x88), _mm512_shuffle_f32x4(u[2], u[3], 0xdd));
+    const __m512 v0 = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, u[0], u[1]), _mm512_shuffle_f32x4(u[0], u[1], 0x4e));
+    const __m512 v1 = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, u[2], u[3]), _mm512_shuffle_f32x4(u[2], u[3], 0x4e));
     return _mm512_add_ps(_mm512_shuffle_f32x4(v0, v1, 0x88), _mm512_shuffle_f32x4(v0, v1, 0xdd));
 }
 
