@@ -217,15 +217,46 @@ static const attention_case base_case = {.n_head = 4,
                                          .chunk = 16,
                                          .order = CELLS_IN_ORDER};
 
+/* Heads of whole blocks of 32: few tokens and many, a chunk of cells and several, windows, cells here and there. */
 static void attention_keeps_the_bound_with_q8_0_state(cf_context *ctx) {
+    static const uint32_t heads[][2] = {{1, 1}, {4, 4}, {6, 2}, {9, 3}, {8, 1}, {14, 2}};
+    static const uint32_t dims[][2] = {{32, 32}, {64, 64}, {96, 128}, {128, 32}, {256, 256}};
+    harness h;
+    harness_open(&h, ctx);
+    for (uint32_t i = 0; i < CF_COUNT_OF(heads); i++) {
+        for (uint32_t j = ctx->is_quick ? i % 5 : 0; j < CF_COUNT_OF(dims); j += ctx->is_quick ? 5 : 1) {
+            attention_case c = base_case;
+            c.n_head = heads[i][0];
+            c.n_kv_head = heads[i][1];
+            c.head_dim = dims[j][0];
+            c.value_dim = dims[j][1];
+            c.format = QN_FORMAT_Q8_0;
+            c.n_positions = 1 + (i * 29 + j * 17) % 70;
+            c.chunk = (i + j) % 2 == 0 ? 1 + j : 8 + i;
+            c.order = (i + j) % CELLS_ORDERS;
+            c.window = (i + j) % 3 == 2 ? 13 : 0;
+            check_attention(&h, &c);
+        }
+    }
+    harness_close(&h);
+}
+
+static void attention_keeps_the_bound_over_many_cells_of_q8_0(cf_context *ctx) {
     attention_case c = base_case;
     harness h;
     harness_open(&h, ctx);
     c.format = QN_FORMAT_Q8_0;
+    c.n_head = 9;
+    c.n_kv_head = 3;
+    c.head_dim = c.value_dim = 64;
+    c.n_positions = ctx->is_quick ? 270 : 530;
+    c.chunk = ctx->is_quick ? 89 : 176; /* the last step is short: few tokens over several parts */
+    c.order = CELLS_IN_PIECES;
     check_attention(&h, &c);
-    c.order = CELLS_SHUFFLED;
-    c.chunk = 1;
-    c.head_dim = 64;
+    c.n_sequences = 2;
+    c.n_positions = 40;
+    c.chunk = 2;
+    c.softcap = 30;
     check_attention(&h, &c);
     harness_close(&h);
 }
@@ -339,6 +370,7 @@ static const cf_test tests[] = {
     CASES_TEST(attention_keeps_the_bound_for_heads_of_any_shape, "R1 R2 R3", CF_MUST_DECODE),
     CASES_TEST(attention_keeps_the_bound_with_bf16_state, "R1 R2 R3", 0),
     CASES_TEST(attention_keeps_the_bound_with_q8_0_state, "R1 R2 R3", 0),
+    CASES_TEST(attention_keeps_the_bound_over_many_cells_of_q8_0, "R1", 0),
     CASES_TEST(attention_sees_only_its_window, "R1", CF_MUST_DECODE),
     CASES_TEST(attention_finds_cells_wherever_they_lie, "K1", CF_MUST_DECODE),
     CASES_TEST(attention_keeps_sequences_apart, "K2", CF_MUST_DECODE),

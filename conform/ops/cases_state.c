@@ -142,6 +142,32 @@ static void state_write_quantises_blocks_in_q8_0(cf_context *ctx) {
     check_write_format(ctx, QN_FORMAT_Q8_0);
 }
 
+/* Two blocks whose largest element is `most`: halves of the digit's step and their neighbours, of both signs, and zeros. */
+static void fill_half_digits(float *values, float most) {
+    static const float digits[] = {127, 0.5f, 0.49999997f, 0.50000006f, 1.5f, 2.5f, 63.5f, 64.5f, 126.5f, 126.49999f, 0, 1, 8388608};
+    for (uint32_t i = 0; i < 64; i++) {
+        const float digit = i / 32 * 32 == i ? 127 : digits[i % CF_COUNT_OF(digits)];
+        values[i] = (digit > 127 ? -0.0f : i % 2 == 0 ? digit : -digit) * (most / 127);
+    }
+}
+
+static void state_write_rounds_half_digits_away_from_zero_in_q8_0(cf_context *ctx) {
+    static const float sizes[] = {127, 254, 1, 0.1f, 127 * 0x1p-24f, 127 * 0x1p-26f, 1e-30f, 1e-37f, 0x1p-140f, 0, 127 * 65504.0f};
+    harness h;
+    harness_open(&h, ctx);
+    for (uint32_t i = 0; i < CF_COUNT_OF(sizes); i++) {
+        state_fixture f;
+        float values[64];
+        if (cf_case(ctx, "blocks up to %g", (double)sizes[i]) && open_state(&f, &h, &h.one, QN_FORMAT_Q8_0, 64, CELLS_IN_ORDER)) {
+            fill_half_digits(values, sizes[i]);
+            write_values(&f, 3, 1, values);
+            require_state(&f, "after writing numbers that are hard to round");
+            close_state(&f);
+        }
+    }
+    harness_close(&h);
+}
+
 static void check_moves(harness *h, qn_format format, uint32_t n) {
     static const struct {
         uint32_t kind, from, to, n_cells;
@@ -208,6 +234,7 @@ static const cf_test tests[] = {
     CASES_TEST(state_write_rounds_to_nearest_even_in_f16, "R1", CF_MUST_DECODE),
     CASES_TEST(state_write_rounds_to_nearest_even_in_bf16, "R1", 0),
     CASES_TEST(state_write_quantises_blocks_in_q8_0, "R1", 0),
+    CASES_TEST(state_write_rounds_half_digits_away_from_zero_in_q8_0, "R1", 0),
     CASES_TEST(state_write_rounds_ties_and_subnormals_in_f32, "R1", CF_MUST_DECODE),
     CASES_TEST(state_write_rounds_ties_and_subnormals_in_f16, "R1", CF_MUST_DECODE),
     CASES_TEST(state_write_rounds_ties_and_subnormals_in_bf16, "R1", 0),

@@ -145,13 +145,14 @@ static double attention_score(const float *q, const float *k, const qn_attention
 }
 
 static void attend_head(const float *q, const float *k, const float *v, uint32_t n, uint32_t kv_head,
-                        const qn_attention_attrs *attrs, double rounding, double *want, double *bound) {
+                        const qn_attention_attrs *attrs, double rounding, int is_act8, double *want, double *bound) {
     const size_t k_row = (size_t)attrs->n_kv_head * attrs->head_dim,
                  v_row = (size_t)attrs->n_kv_head * attrs->value_dim;
     const float *k_head = k + (size_t)kv_head * attrs->head_dim, *v_head = v + (size_t)kv_head * attrs->value_dim;
-    double most = -INFINITY, total = 0, size = 0;
+    double most = -INFINITY, total = 0, size = 0, quantised = 0;
     for (uint32_t c = 0; c < n; c++) {
         most = fmax(most, attention_score(q, k_head + c * k_row, attrs, &size));
+        quantised = is_act8 ? fmax(quantised, fabs(attrs->scale) * act8_bound(k_head + c * k_row, q, attrs->head_dim)) : 0;
     }
     for (uint32_t i = 0; i < attrs->value_dim; i++) {
         want[i] = bound[i] = 0;
@@ -164,7 +165,7 @@ static void attend_head(const float *q, const float *k, const float *v, uint32_t
             bound[i] += p * fabs((double)v_head[c * v_row + i]);
         }
     }
-    const double score_error = ((2 * sqrt(attrs->head_dim) + 8) * ORACLE_U + rounding) * size;
+    const double score_error = ((2 * sqrt(attrs->head_dim) + 8) * ORACLE_U + rounding) * size + quantised;
     const double units = (4 * sqrt(n) + 16) * ORACLE_U + 2 * rounding + 2 * score_error;
     for (uint32_t i = 0; i < attrs->value_dim; i++) {
         want[i] /= total;
@@ -173,10 +174,10 @@ static void attend_head(const float *q, const float *k, const float *v, uint32_t
 }
 
 void oracle_attention(const float *q, const float *k, const float *v, uint32_t n, const qn_attention_attrs *attrs,
-                      double rounding, double *want, double *bound) {
+                      double rounding, int is_act8, double *want, double *bound) {
     const uint32_t share = attrs->n_head / attrs->n_kv_head;
     for (uint32_t head = 0; head < attrs->n_head; head++) {
-        attend_head(q + (size_t)head * attrs->head_dim, k, v, n, head / share, attrs, rounding,
+        attend_head(q + (size_t)head * attrs->head_dim, k, v, n, head / share, attrs, rounding, is_act8,
                     want + (size_t)head * attrs->value_dim, bound + (size_t)head * attrs->value_dim);
     }
 }

@@ -27,10 +27,10 @@ void oracle_rope(const float *x, const float *factors, const int32_t *positions,
                  double *want, double *bound);
 
 /* One token: q [n_head * head_dim]; the visible cells, k [n][n_kv_head * head_dim], v [n][n_kv_head * value_dim], as
- * stored and decoded; rounding: half the spacing at 1 of the state's format, 0 for F32. want, bound [n_head *
- * value_dim]. */
+ * stored and decoded; rounding: half the spacing at 1 of the state's format, 0 for F32; is_act8: the query may be
+ * quantised. want, bound [n_head * value_dim]. */
 void oracle_attention(const float *q, const float *k, const float *v, uint32_t n, const qn_attention_attrs *attrs,
-                      double rounding, double *want, double *bound);
+                      double rounding, int is_act8, double *want, double *bound);
 
 /* n elements each. b_period: 0, or b repeats after that many elements. */
 void oracle_add(const float *a, const float *b, uint64_t n, uint64_t b_period, double *want, double *bound);

@@ -221,7 +221,7 @@ static void store_q8_0(const float *values, uint8_t *block) {
     for (uint32_t i = 0; i < 32; i++) {
         most = fmaxf(most, fabsf(values[i]));
     }
-    const float scale = most / 127.0f, inverse = scale == 0 ? 0 : 1.0f / scale;
+    const float scale = most / 127.0f, exact = 1.0f / scale, inverse = isfinite(exact) ? exact : 0;
     store_word(oracle_to_half(scale), block);
     for (uint32_t i = 0; i < 32; i++) {
         block[2 + i] = (uint8_t)(int8_t)roundf(values[i] * inverse);

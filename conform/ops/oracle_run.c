@@ -247,6 +247,7 @@ static void run_attention(const call *c) {
     const double rounding = format_rounding(k_state->format) > format_rounding(v_state->format)
                                 ? format_rounding(k_state->format)
                                 : format_rounding(v_state->format);
+    const bool is_act8 = run->numeric == QN_NUMERIC_ACT8 && k_state->format == QN_FORMAT_Q8_0;
     scratch memory = {NULL};
     float *const k = scratch_take(run->ctx, &memory, n_cells * k_state->dims[0], sizeof *k);
     float *const v = scratch_take(run->ctx, &memory, n_cells * v_state->dims[0], sizeof *v);
@@ -257,8 +258,11 @@ static void run_attention(const call *c) {
             const float value = values_of(c, 0)[t * q_row + i];
             q[i] = run->is_noisy ? value + noise_in(run, rounding * fabs((double)value)) : value;
         }
-        oracle_attention(q, k, v, n, attrs, run->is_noisy ? 0 : rounding, c->want + t * c->columns,
-                         c->bound + t * c->columns);
+        if (is_act8 && run->is_noisy) {
+            quantise_at_random(run, attrs->n_head, attrs->head_dim, q);
+        }
+        oracle_attention(q, k, v, n, attrs, run->is_noisy ? 0 : rounding, is_act8 && !run->is_noisy,
+                         c->want + t * c->columns, c->bound + t * c->columns);
     }
     scratch_free(&memory);
 }

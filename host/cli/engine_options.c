@@ -24,7 +24,7 @@ void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
          MAX_CTX, NULL, NULL},
         {OPTION_STRING, "numeric", 0, "CLASS", "auto, f32acc (exact products) or act8 (8-bit activations)", &e->numeric,
          0, 0, "auto|f32acc|act8", NULL},
-        {OPTION_STRING, "kv", 0, "TYPE", "KV cache: auto, f16, bf16 or f32", &e->kv, 0, 0, "auto|f16|bf16|f32", NULL},
+        {OPTION_STRING, "kv", 0, "TYPE", "KV cache: auto, f16, bf16, f32 or q8", &e->kv, 0, 0, "auto|f16|bf16|f32|q8", NULL},
         {OPTION_STRING, "companion", 0, "FILE", "companion volume of a P64 (default: beside it, NAME.q42 for NAME.p64)",
          &e->companion, 0, 0, NULL, NULL},
         {OPTION_STRING, "assume", 0, "ARCH", "run a P64 without companion volume as this architecture (llama)",
@@ -71,7 +71,9 @@ static plan_options make_plan_options(const engine *made, const engine_options *
     p.numeric = is_exact ? QN_NUMERIC_F32ACC : strcmp(e->numeric, "act8") == 0 ? QN_NUMERIC_ACT8 : 0;
     /* Whoever asks for exact products does not want them rounded on the way through the cache. */
     const bool wants_f32 = strcmp(e->kv, "f32") == 0 || (is_exact && strcmp(e->kv, "auto") == 0);
-    p.state_format = wants_f32 ? QN_FORMAT_F32 : strcmp(e->kv, "bf16") == 0 ? QN_FORMAT_BF16 : QN_FORMAT_F16;
+    p.state_format = wants_f32 ? QN_FORMAT_F32
+                   : strcmp(e->kv, "bf16") == 0 ? QN_FORMAT_BF16
+                   : strcmp(e->kv, "q8") == 0 ? QN_FORMAT_Q8_0 : QN_FORMAT_F16;
     return p;
 }
 

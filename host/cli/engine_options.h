@@ -27,7 +27,7 @@ typedef struct engine_options {
     uint32_t chunk;          /* tokens of one prefill step; 0 = 512 */
     uint32_t max_outputs;    /* rows of logits of one step; 0 = 1 */
     const char *numeric;     /* "auto", "f32acc", "act8" */
-    const char *kv;          /* "auto", "f16", "bf16", "f32" */
+    const char *kv;          /* "auto", "f16", "bf16", "f32", "q8" */
     const char *companion, *assume;
     bool strict, no_weight_check, keep_panels;
     const char *integrity;   /* "full", "lazy" */

@@ -24,7 +24,7 @@ typedef struct plan_options {
     uint32_t numeric;      /* mask of QN_NUMERIC_*; 0 = any */
     const model_delta *deltas; /* [n_deltas], of adapters; borrowed as long as the plan */
     uint32_t n_deltas;
-    qn_format state_format; /* of the KV cache: QN_FORMAT_F16, QN_FORMAT_BF16 or QN_FORMAT_F32 (its number is 0) */
+    qn_format state_format; /* of the KV cache: QN_FORMAT_F16, QN_FORMAT_BF16, QN_FORMAT_Q8_0 or QN_FORMAT_F32 (its number is 0) */
     uint32_t compile_flags; /* QN_COMPILE_* */
     team *check_with;      /* not null: check the tensors that are bound, with this team, before they are bound
                               (--integrity lazy) */

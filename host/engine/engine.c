@@ -212,8 +212,10 @@ static qn_status choose_plan(const quoin_model *owner, const quoin_session_optio
         out->state_format = QN_FORMAT_BF16;
     } else if (strcmp(kv, "f32") == 0) {
         out->state_format = QN_FORMAT_F32;
+    } else if (strcmp(kv, "q8") == 0) {
+        out->state_format = QN_FORMAT_Q8_0;
     } else {
-        return FAIL(err, QN_BAD_INPUT, "kv \"%s\": choose f16, bf16 or f32", kv);
+        return FAIL(err, QN_BAD_INPUT, "kv \"%s\": choose f16, bf16, f32 or q8", kv);
     }
     return QN_OK;
 }

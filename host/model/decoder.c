@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/glue.h>
+
 #include "base/program_builder.h"
 #include "model/raw_tensors.h"
 
@@ -227,7 +229,7 @@ static uint32_t rotate(build *s, uint32_t x, uint32_t factors, uint32_t n_head) 
 
 static uint32_t add_state(build *s, const char *kind, uint64_t width, uint32_t group) {
     char name[NAME_SIZE];
-    s->d->state_bytes_per_cell[group] += width * (s->options->state_format == QN_FORMAT_F32 ? 4 : 2);
+    s->d->state_bytes_per_cell[group] += qn_format_bytes(s->options->state_format, width);
     return program_state(&s->b, s->options->state_format, width, group, layer_name(s, kind, name));
 }
 

@@ -40,7 +40,7 @@ typedef struct decoder {
 } decoder;
 
 typedef struct decoder_options {
-    qn_format state_format; /* QN_FORMAT_F16, F32 or BF16 */
+    qn_format state_format; /* QN_FORMAT_F16, F32, BF16 or Q8_0 */
     uint32_t n_ctx;         /* decides between the factor sets of longrope models */
     const model_delta *deltas; /* [n_deltas]; their matrices are borrowed as long as the decoder is used */
     uint32_t n_deltas;      /* 0 = the model as it is */

@@ -6,7 +6,7 @@
  *     chat system      0 or 1                                    prompt        text, tokens
  *     context          0 or 1: something stood before the prompt  repeat_last top_k
  *     chunk ctx        tokens of a step, positions
- *     kv               f16, bf16, f32                            template      only when one was named
+ *     kv               f16, bf16, f32, q8                        template      only when one was named
  *     max_tokens
  *
  * A run with more to it (a grammar, a judge) adds keys of its own; a reader that does not know them cannot replay, and says so.

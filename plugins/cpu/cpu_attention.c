@@ -1,7 +1,7 @@
 /* cpu_attention.c — how attention is dealt out.
  *
  * Few tokens: an item is one head of one token over one part of its cells (at most CPU_CHUNK_CELLS, in the order of its spans);
- * neighbouring heads of a worker that share a K/V head are done in one go. Parts are merged in order, so that the result does
+ * neighbouring heads of a worker that share a K/V head are done in one go. Workers get equal numbers of cells, not of items. Parts are merged in order, so that the result does
  * not depend on the number of workers. Many tokens: an item is one K/V head and a tile of tokens, over all cells in chunks.
  */
 #include <string.h>
@@ -96,18 +96,15 @@ bool cpu_attention_is_split(const cpu_run *run, const cpu_stage *stage) {
     return run->n_tokens <= CPU_FEW_TOKENS && count_parts(run, &run->prog->ops[stage->op]) > 1;
 }
 
-static size_t element_bytes(qn_format format) {
-    return format == QN_FORMAT_F32 ? 4 : 2;
-}
-
 static cpu_kv make_kv(const cpu_run *run, const cpu_op *op, uint32_t kv_head) {
     const qn_attention_attrs *const a = &op->attrs.attention;
     const qn_buffer *const k = qn_program_buffer(run->prog->program, op->in[1]);
     const qn_buffer *const v = qn_program_buffer(run->prog->program, op->in[2]);
-    cpu_kv kv = {.k_stride = k->dims[0], .v_stride = v->dims[0], .k_format = k->format, .v_format = v->format,
+    cpu_kv kv = {.k_stride = qn_format_bytes(k->format, k->dims[0]), .v_stride = qn_format_bytes(v->format, v->dims[0]),
+                 .k_format = k->format, .v_format = v->format,
                  .head_dim = a->head_dim, .value_dim = a->value_dim, .scale = a->scale, .softcap = a->softcap};
-    kv.k = (const uint8_t *)run->session->states[op->in[1]] + (size_t)kv_head * a->head_dim * element_bytes(k->format);
-    kv.v = (const uint8_t *)run->session->states[op->in[2]] + (size_t)kv_head * a->value_dim * element_bytes(v->format);
+    kv.k = (const uint8_t *)run->session->states[op->in[1]] + qn_format_bytes(k->format, (uint64_t)kv_head * a->head_dim);
+    kv.v = (const uint8_t *)run->session->states[op->in[2]] + qn_format_bytes(v->format, (uint64_t)kv_head * a->value_dim);
     return kv;
 }
 
@@ -132,32 +129,83 @@ static void merge_head(const cpu_run *run, const cpu_op *op, const part_store *s
                                y + ((size_t)token * a->n_head + head) * a->value_dim);
 }
 
+/* Class ACT8 rounds queries for keys in Q8_0 to 8 bits, as the activations of a product: null where they are used as they are. */
+static const void *quantize_heads(const cpu_run *run, const cpu_kv *kv, const float *q, uint32_t n_heads, uint8_t *rows) {
+    if (run->prog->numeric != QN_NUMERIC_ACT8 || kv->k_format != QN_FORMAT_Q8_0) {
+        return NULL;
+    }
+    for (uint32_t h = 0; h < n_heads; h++) {
+        run->kernels->quantize(q + (size_t)h * kv->head_dim, kv->head_dim, rows + h * cpu_act8_stride(kv->head_dim / CPU_BLOCK));
+    }
+    return rows;
+}
+
+/* One part of one token's cells. */
+typedef struct part {
+    uint32_t token, number;
+    uint64_t n_cells;
+} part;
+
+static part find_part(const cpu_run *run, const cpu_op *op, uint32_t token, uint32_t number) {
+    const uint64_t all = count_cells(walk_token(run, op, token));
+    const uint64_t before = (uint64_t)number * CPU_CHUNK_CELLS;
+    const part p = {token, number, all < before ? 0 : all - before < CPU_CHUNK_CELLS ? all - before : CPU_CHUNK_CELLS};
+    return p;
+}
+
+/* What a head of a part costs, in cells: the last part of a sequence is often short, and none is free. */
+static uint64_t part_cost(const part *p) {
+    return p->n_cells + 16;
+}
+
+/* Heads [head, head + n_heads), which share a K/V head. */
+static void run_heads(const cpu_run *run, const cpu_op *op, const part_store *store, const part *p, uint32_t head, uint32_t n_heads,
+                      uint32_t worker) {
+    const qn_attention_attrs *const a = &op->attrs.attention;
+    const cpu_kv kv = make_kv(run, op, head / (a->n_head / a->n_kv_head));
+    const float *const q = (const float *)cpu_locate(run, op->in[0], worker) + ((size_t)p->token * a->n_head + head) * a->head_dim;
+    const size_t item = ((size_t)p->token * store->n_parts + p->number) * a->n_head + head;
+    cpu_cells *const ranges = run->session->ranges + (size_t)worker * CPU_CHUNK_CELLS;
+    uint8_t *const scratch = run->session->scratch + worker * run->prog->scratch_bytes;
+    cell_walk walk = walk_token(run, op, p->token);
+    const uint32_t n_ranges = take_chunk(&walk, (uint64_t)p->number * CPU_CHUNK_CELLS, ranges);
+    const void *const acts = quantize_heads(run, &kv, q, n_heads, scratch + CPU_SCORES_BYTES);
+    run->kernels->attend_few(&kv, q, acts, n_heads, ranges, n_ranges, store->sums + item * a->value_dim, store->stats + 2 * item, scratch);
+    for (uint32_t h = head; store->n_parts == 1 && h < head + n_heads; h++) {
+        merge_head(run, op, store, p->token, h, cpu_locate(run, op->out, worker));
+    }
+}
+
+/* Items stand in the order of tokens, parts and heads; a worker takes those whose middle lies in its share of all cost. */
 static void run_few(const cpu_run *run, const cpu_op *op, uint32_t worker, uint32_t n_workers) {
     const qn_attention_attrs *const a = &op->attrs.attention;
     const uint32_t heads_per_kv = a->n_head / a->n_kv_head;
     const part_store store = find_parts(run, op, count_parts(run, op));
-    const float *const q = cpu_locate(run, op->in[0], worker);
-    float *const y = cpu_locate(run, op->out, worker);
-    cpu_cells *const ranges = run->session->ranges + (size_t)worker * CPU_CHUNK_CELLS;
-    void *const scratch = run->session->scratch + worker * run->prog->scratch_bytes;
-    uint64_t item;
+    uint64_t total = 0;
+    uint64_t first;
     uint64_t last;
-    cpu_share((uint64_t)run->n_tokens * store.n_parts * a->n_head, worker, n_workers, &item, &last);
-    while (item < last) {
-        const uint32_t head = (uint32_t)(item % a->n_head);
-        const uint64_t row = item / a->n_head;
-        const uint32_t token = (uint32_t)(row / store.n_parts);
-        const uint32_t left = heads_per_kv - head % heads_per_kv;
-        const uint32_t n_heads = last - item < left ? (uint32_t)(last - item) : left;
-        const cpu_kv kv = make_kv(run, op, head / heads_per_kv);
-        cell_walk walk = walk_token(run, op, token);
-        const uint32_t n_ranges = take_chunk(&walk, row % store.n_parts * CPU_CHUNK_CELLS, ranges);
-        run->kernels->attend_few(&kv, q + ((size_t)token * a->n_head + head) * a->head_dim, n_heads, ranges, n_ranges,
-                                 store.sums + item * a->value_dim, store.stats + 2 * item, scratch);
-        for (uint32_t h = head; store.n_parts == 1 && h < head + n_heads; h++) {
-            merge_head(run, op, &store, token, h, y);
+    for (uint32_t i = 0; i < run->n_tokens * store.n_parts; i++) {
+        const part p = find_part(run, op, i / store.n_parts, i % store.n_parts);
+        total += part_cost(&p) * a->n_head;
+    }
+    cpu_share(total, worker, n_workers, &first, &last);
+    uint64_t at = 0; /* of the first head of the part */
+    for (uint32_t i = 0; i < run->n_tokens * store.n_parts && at < last; i++) {
+        const part p = find_part(run, op, i / store.n_parts, i % store.n_parts);
+        const uint64_t cost = part_cost(&p);
+        uint32_t n_heads = 0;
+        for (uint32_t h = 0; h < a->n_head; h++) {
+            const uint64_t middle = at + h * cost + cost / 2;
+            n_heads += middle >= first && middle < last;
+            if (n_heads > 0 && ((h + 1) % heads_per_kv == 0 || middle + cost >= last)) {
+                run_heads(run, op, &store, &p, h + 1 - n_heads, n_heads, worker);
+                n_heads = 0;
+            }
+            if (middle >= last) {
+                break;
+            }
         }
-        item += n_heads;
+        at += cost * a->n_head;
     }
 }
 

@@ -26,6 +26,7 @@ void cpu_ops_init(cpu_ops *ops, uint64_t features, uint32_t isa) {
     cpu_peak_install_avx512(ops);
     if ((features & QN_X86_AVX512_VNNI) != 0) {
         cpu_panel_install_avx512vnni(ops);
+        cpu_attention_install_avx512vnni(ops);
         cpu_peak_install_avx512vnni(ops);
     }
 #elif defined(CPU_AARCH64)
@@ -39,6 +40,7 @@ void cpu_ops_init(cpu_ops *ops, uint64_t features, uint32_t isa) {
     cpu_peak_install_neon(ops);
     if ((features & QN_ARM_DOTPROD) != 0) {
         cpu_panel_install_dotprod(ops);
+        cpu_attention_install_dotprod(ops);
         cpu_peak_install_dotprod(ops);
     }
 #else

@@ -73,18 +73,18 @@ typedef struct cpu_cells {
     int32_t position;
 } cpu_cells;
 
-/* Keys and values of one K/V head: row of cell c begins at base + c * stride elements. */
+/* Keys and values of one K/V head: row of cell c begins at base + c * stride bytes. With Q8_0 a head is a whole number of blocks. */
 typedef struct cpu_kv {
     const void *k, *v;
-    uint64_t k_stride, v_stride; /* elements */
-    qn_format k_format, v_format; /* F32, F16 or BF16 */
+    uint64_t k_stride, v_stride; /* bytes */
+    qn_format k_format, v_format; /* F32, F16, BF16 or Q8_0 */
     uint32_t head_dim, value_dim;
     float scale, softcap;
 } cpu_kv;
 
 /* Scratch that every worker owns: bytes for a matrix product, and the sizes that its loops are cut into. */
 enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_COLS = 512, CPU_CHUNK_CELLS = 256, CPU_TILE_TOKENS = 32,
-       CPU_FEW_TOKENS = 4 };
+       CPU_FEW_TOKENS = 4, CPU_SCORES_BYTES = 8192 /* that attend_few uses of its scratch */ };
 
 /* Scratch bytes per worker for attention: `n_heads` query heads share a K/V head. */
 static inline uint64_t cpu_attention_scratch(uint32_t head_dim, uint32_t value_dim, uint32_t n_heads) {
@@ -127,11 +127,14 @@ typedef void cpu_softcap_fn(const float *x, float cap, float *y, uint64_t n);
 /* cos_sin: [2][n_rot / 2], already multiplied by the magnitude. One head. */
 typedef void cpu_rope_fn(const float *x, const float *cos_sin, float *y, uint32_t head_dim, uint32_t n_rot);
 typedef void cpu_to_half_fn(const float *x, uint16_t *y, uint64_t n);
+/* Blocks as blk_encode makes them; a block with a value that is not finite holds any. n: a multiple of 32. */
+typedef void cpu_to_q8_0_fn(const float *x, uint8_t *y, uint64_t n);
 
-/* Attention of `n_heads` queries of one token that share a K/V head, over `cells`: writes for each head the unnormalised sum
+/* Attention of `n_heads` queries of one token that share a K/V head, over `cells`. acts: the queries as rows that `quantize` made, for
+ * keys in Q8_0, or null: then q is used as it is. Writes for each head the unnormalised sum
  * of values [value_dim], and (maximum, sum of weights) to stats[2 * head]. At most CPU_CHUNK_CELLS cells in all. */
-typedef void cpu_attend_few_fn(const cpu_kv *kv, const float *q, uint32_t n_heads, const cpu_cells *cells, uint32_t n_ranges,
-                               float *sums, float *stats, void *scratch);
+typedef void cpu_attend_few_fn(const cpu_kv *kv, const float *q, const void *acts, uint32_t n_heads, const cpu_cells *cells,
+                               uint32_t n_ranges, float *sums, float *stats, void *scratch);
 /* Merges `n_parts` parts of attend_few in order and normalises: part p's sums at sums + p * sums_stride, stats likewise. */
 typedef void cpu_attend_merge_fn(const float *sums, uint64_t sums_stride, const float *stats, uint64_t stats_stride,
                                  uint32_t n_parts, uint32_t value_dim, float *y);
@@ -166,6 +169,7 @@ typedef struct cpu_ops {
     cpu_rope_fn *rope[2];    /* QN_ROPE_* */
     cpu_to_half_fn *to_f16;
     cpu_to_half_fn *to_bf16;
+    cpu_to_q8_0_fn *to_q8_0;
     cpu_attend_few_fn *attend_few;
     cpu_attend_merge_fn *attend_merge;
     cpu_attend_tile_fn *attend_tile;

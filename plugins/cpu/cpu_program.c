@@ -19,11 +19,22 @@ static bool has_small_dims(const qn_buffer *buffer) {
 
 static const char *refuse_state(const qn_program *program, const uint32_t *operands, uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last; i++) {
-        if (!is_float_format(qn_program_buffer(program, operands[i])->format)) {
-            return "state is kept as F32, F16 or BF16 only";
+        const qn_format format = qn_program_buffer(program, operands[i])->format;
+        if (!is_float_format(format) && format != QN_FORMAT_Q8_0) {
+            return "state is kept as F32, F16, BF16 or Q8_0 only";
         }
     }
     return NULL;
+}
+
+static const char *refuse_attention(const qn_program *program, const qn_op *op, const uint32_t *operands) {
+    const qn_attention_attrs *const a = qn_program_attrs(program, op);
+    const bool k_is_q8 = qn_program_buffer(program, operands[1])->format == QN_FORMAT_Q8_0;
+    const bool v_is_q8 = qn_program_buffer(program, operands[2])->format == QN_FORMAT_Q8_0;
+    if ((k_is_q8 && a->head_dim % CPU_BLOCK != 0) || (v_is_q8 && a->value_dim % CPU_BLOCK != 0)) {
+        return "state is kept as Q8_0 only when a head is a multiple of 32 long";
+    }
+    return refuse_state(program, operands, 1, 3);
 }
 
 /* Rows so long that a panel of them would have 2^32 bytes. */
@@ -47,7 +58,7 @@ static const char *refuse_op(const qn_program *program, const qn_op *op) {
     }
     switch (op->op) {
     case QN_OP_STATE_WRITE: return refuse_state(program, operands, 1, 2);
-    case QN_OP_ATTENTION: return refuse_state(program, operands, 1, 3);
+    case QN_OP_ATTENTION: return refuse_attention(program, op, operands);
     case QN_OP_EMBED: case QN_OP_MATMUL: case QN_OP_ADD: case QN_OP_SCALE: case QN_OP_RMS_NORM: case QN_OP_ROPE:
     case QN_OP_GATED: case QN_OP_SOFTCAP: case QN_OP_SELECT_ROWS: return NULL;
     default: return "this op is not known to the cpu backend";

@@ -162,16 +162,16 @@ static void run_state_write(const cpu_run *run, const cpu_stage *stage, const cp
     const qn_placement *const placement = cpu_placement(run, info->group);
     const float *const x = cpu_locate(run, op->in[0], worker);
     uint8_t *const state = run->session->states[op->in[1]];
+    const uint64_t row_bytes = qn_format_bytes(info->format, stage->width);
     const uint64_t n = s->last_column - s->column;
     for (uint32_t t = s->row; t < s->last_row; t++) {
         const float *const from = x + (size_t)t * stage->width + s->column;
-        const size_t at = (size_t)placement->cells[t] * stage->width + s->column;
-        if (info->format == QN_FORMAT_F32) {
-            memcpy(state + 4 * at, from, 4 * n);
-        } else if (info->format == QN_FORMAT_F16) {
-            run->kernels->to_f16(from, (uint16_t *)(void *)(state + 2 * at), n);
-        } else {
-            run->kernels->to_bf16(from, (uint16_t *)(void *)(state + 2 * at), n);
+        uint8_t *const to = state + placement->cells[t] * row_bytes + qn_format_bytes(info->format, s->column);
+        switch (info->format) {
+        case QN_FORMAT_F32: memcpy(to, from, 4 * n); break;
+        case QN_FORMAT_F16: run->kernels->to_f16(from, (uint16_t *)(void *)to, n); break;
+        case QN_FORMAT_BF16: run->kernels->to_bf16(from, (uint16_t *)(void *)to, n); break;
+        default: run->kernels->to_q8_0(from, to, n); break;
         }
     }
 }

@@ -7,7 +7,7 @@
 #include "cpu_internal.h"
 
 static uint64_t cell_bytes(const qn_buffer *info) {
-    return info->dims[0] * (info->format == QN_FORMAT_F32 ? 4u : 2u);
+    return qn_format_bytes(info->format, info->dims[0]);
 }
 
 uint64_t cpu_state_bytes(const qn_prog *prog, uint32_t buffer) {

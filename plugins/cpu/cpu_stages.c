@@ -164,9 +164,20 @@ static void share_like_inputs(const builder *b, cpu_stage *stage) {
     }
 }
 
+/* True when a Q8_0 state is written from `buffer`: whole blocks then stay with one worker, and the write needs no barrier. */
+static bool feeds_blocks(const builder *b, uint32_t buffer) {
+    for (uint32_t i = 0; i < b->prog->n_ops; i++) {
+        const cpu_op *const op = &b->prog->ops[i];
+        if (op->kind == QN_OP_STATE_WRITE && op->in[0] == buffer && get_buffer(b, op->in[1])->format == QN_FORMAT_Q8_0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void share_op(const builder *b, const cpu_op *op, cpu_stage *stage) {
     switch (op->kind) {
-    case QN_OP_MATMUL: share_columns(stage, CPU_PANEL_ROWS); break;
+    case QN_OP_MATMUL: share_columns(stage, feeds_blocks(b, op->out) ? CPU_BLOCK : CPU_PANEL_ROWS); break;
     case QN_OP_ATTENTION: stage->part = CPU_PART_ITEMS; break;
     case QN_OP_RMS_NORM:
         if (b->single && op->attrs.norm.group < stage->width) {
@@ -186,7 +197,9 @@ static void share_op(const builder *b, const cpu_op *op, cpu_stage *stage) {
         stage->part = CPU_PART_ROWS;
         if (b->single) {
             const cpu_stage *const from = producer_of(b, op->in[0]);
-            share_columns(stage, from != NULL && from->part == CPU_PART_COLUMNS ? from->unit : CPU_PANEL_ROWS);
+            const uint32_t unit = from != NULL && from->part == CPU_PART_COLUMNS ? from->unit : CPU_PANEL_ROWS;
+            const bool is_blocks = get_buffer(b, op->in[1])->format == QN_FORMAT_Q8_0;
+            share_columns(stage, is_blocks && unit % CPU_BLOCK != 0 ? CPU_BLOCK : unit);
         }
         break;
     case QN_OP_EMBED: case QN_OP_SELECT_ROWS: share_rows(b, stage); break;

@@ -160,7 +160,7 @@ static void attention_agrees(void **state) {
                                           .value_dim = (uint32_t)s[3],
                                           .scale = f[0],
                                           .softcap = f[1]};
-        oracle_attention(floats(&g, "q"), floats(&g, "k"), floats(&g, "v"), (uint32_t)s[4], &attrs, 0, g.want, g.bound);
+        oracle_attention(floats(&g, "q"), floats(&g, "k"), floats(&g, "v"), (uint32_t)s[4], &attrs, 0, 0, g.want, g.bound);
         require_same(&g, "attention", 1e-12);
     }
 }

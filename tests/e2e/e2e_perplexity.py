@@ -46,6 +46,28 @@ def chunks_and_threads_do_not_change_it(t):
 
 
 @test
+def a_cache_of_8_bits_changes_little_and_no_more_on_cpu_than_on_reference(t):
+    tiny = os.path.join(SOURCE, 'examples/models/quoin-tiny.gguf') # its heads are whole blocks
+    path = write(t, 'story', TEXT)
+    seen = {}
+    for kv, numeric, chunk, backend in (('f32', 'f32acc', 64, 'cpu'), ('q8', 'f32acc', 64, 'cpu'), ('q8', 'f32acc', 3, 'cpu'),
+                                        ('q8', 'act8', 3, 'cpu'), ('q8', 'auto', 64, 'reference')):
+        seen[kv, numeric, chunk, backend] = t.exits(0, 'perplexity', tiny, '-f', path, '--ctx', 64, '--windows', 2, '--kv', kv, '--numeric', numeric,
+                                                    '--chunk', chunk, '--backend', backend, '--json').json()['perplexity']
+    exact, rounded, want = seen['f32', 'f32acc', 64, 'cpu'], seen['q8', 'f32acc', 64, 'cpu'], seen['q8', 'auto', 64, 'reference']
+    t.true(rounded != exact, 'the cache was not rounded')
+    for how, value in seen.items():
+        t.true(abs(value / want - 1) < 0.02, f'{how}: {value} against {want}')
+
+
+@test
+def a_cache_of_8_bits_needs_heads_of_whole_blocks_on_cpu(t):
+    r = t.quoin('perplexity', model(), '-f', write(t, 'story', TEXT), '--ctx', 64, '--kv', 'q8', '--backend', 'cpu')
+    t.true(r.status != 0, 'heads of 8 elements were taken')
+    t.has(r.err, 'only when a head is a multiple of 32')
+
+
+@test
 def the_line_says_what_was_scored(t):
     r = t.exits(0, 'perplexity', model(), '-f', write(t, 'story', TEXT), '--ctx', 64, '--windows', 2)
     t.has(r.out.decode(), 'perplexity ', '62 tokens scored in 2 windows of 64')

@@ -489,7 +489,7 @@ static void check_attention(const attention_case *c) {
         const uint32_t p = first + t, from = c->window > 0 && p + 1 > c->window ? p + 1 - c->window : 0;
         char label[100];
         snprintf(label, sizeof label, "attention dims %u/%u positions %u token %u", c->head_dim, c->value_dim, n, t);
-        oracle_attention(qs + (uint64_t)p * n_q, kr + (uint64_t)from * n_k, vr + (uint64_t)from * n_v, p + 1 - from, &attrs, coarser, want, bound);
+        oracle_attention(qs + (uint64_t)p * n_q, kr + (uint64_t)from * n_k, vr + (uint64_t)from * n_v, p + 1 - from, &attrs, coarser, 0, want, bound);
         compare(label, out + (uint64_t)t * n_y, want, bound, n_y);
     }
     lower_rig_deinit(&r);

@@ -12,7 +12,8 @@
  *          where s = max|x| / 127 of the block
  *   attn   |y - ref| <= ((4 sqrt(n) + 16) u + 2 r + 2 e) sum p|v|, where n = visible cells, p = the weights of the softmax,
  *          r = half the spacing at 1 of the state's format (F32 0, F16 2^-11, BF16 2^-8, Q8_0 0), and e is what a score may be
- *          off: e = ((2 sqrt(head_dim) + 8) u + r) max over cells of |scale| sum|q k|. ref is computed from the state as stored.
+ *          off: e = ((2 sqrt(head_dim) + 8) u + r) max over cells of |scale| sum|q k|, and for class ACT8 with k in Q8_0 also + max over
+ *          cells of |scale| sum over blocks of 32 of (s/2) sum|k|, s = max|q| / 127 of the block. ref is computed from the state as stored.
  *
  * Small numbers: a result whose size is below 2^-126 may be 0, whatever the bound: many devices take such numbers for zero. Ops that
  * copy (SELECT_ROWS, the elements that ROPE does not turn) keep them.
@@ -108,7 +109,10 @@ typedef struct qn_rope_attrs {
 
 /* STATE_WRITE — store one row per token in the cells of this step.
  *   Inputs   x [T][n] F32 · state [CELLS][n]
- *   Meaning  state[cells[t]] = x[t] for every t, rounded to nearest even to the state's format
+ *   Meaning  state[cells[t]] = x[t] for every t, rounded to nearest even to the state's format. Q8_0, per block of 32: d = max|x| / 127,
+ *            stored as f16 to nearest even; digits x * (1 / d) with the d before that, each operation rounded to f32, then to the
+ *            nearest whole number, halves away from zero. Digits are 0 where d is 0 or 1 / d no finite f32; the content of a block is
+ *            unspecified where a value is not finite or d too large for f16.
  *   Order    it is a write: later ops of the program see it. A state buffer is written by one op only.
  *   Bound    exact */
 
@@ -118,8 +122,8 @@ typedef struct qn_rope_attrs {
  *   Meaning  head h uses K/V head h / (n_head / n_kv_head). For a token at position p the visible cells are those of its
  *            sequence's spans with position c <= p and, when window > 0, p - c < window.
  *            s_c = scale * (q . k_c); if softcap > 0: s_c = softcap * tanh(s_c / softcap); y = sum_c softmax(s)_c v_c
- *   Precision  q is f32 (ACT8 does not allow to quantise it; rounding it to the state's format is allowed when that is F16 or
- *            BF16 and is what r stands for).
+ *   Precision  q is f32 (rounding it to the state's format is allowed when that is F16 or BF16 and is what r stands for; ACT8 allows to
+ *            quantise it when k is Q8_0 and not otherwise).
  *   Bound    attn
  *   Edge     at least the token's own cell is visible. */
 typedef struct qn_attention_attrs {

@@ -67,7 +67,7 @@ _quoin_values() {
         --format) echo 'nquads jsonl tsv table nt nq ttl trig' ;;
         --permits) echo 'local-inference commercial derivatives redistribution' ;;
         --numeric) echo 'auto f32acc act8' ;;
-        --kv) echo 'auto f16 bf16 f32' ;;
+        --kv) echo 'auto f16 bf16 f32 q8' ;;
         --integrity) echo 'full lazy' ;;
         --assume) echo 'llama' ;;
         --base) [ "$2" = publish ] && echo 'base32 base58 hex' ;;

@@ -108,7 +108,7 @@ typedef struct quoin_session_options {
     uint32_t size;
     uint32_t n_ctx;       /* positions; 0 = the model's, at most 4096 */
     const char *numeric;  /* "auto" (null), "f32acc", "act8" */
-    const char *kv;       /* "f16" (null), "bf16", "f32" */
+    const char *kv;       /* "f16" (null), "bf16", "f32", "q8" (8 bits and a scale per 32; not on every backend) */
     const quoin_adapter *adapters; /* [n_adapters], added up in this order; one that does not belong to the model fails the call */
     uint32_t n_adapters;  /* 0 = the model as it is; at most 64 */
     uint32_t scrub;       /* 1: quoin_session_destroy overwrites what came of the text first */

@@ -1,7 +1,7 @@
 /* attention_kernels.h — softmax attention over cells. Included by one file per instruction set, after its simd header.
  *
  * attend_few: few queries that share a K/V head. Each key is read once for up to four heads; sixteen partial sums are added
- * across lanes at a time. attend_tile: many queries; keys are turned into panels so that scores and results are matrix products
+ * across lanes at a time. Keys in Q8_0 become columns of sixteen cells for integer dots where the query is quantised too. attend_tile: many queries; keys are turned into panels so that scores and results are matrix products
  * (float_tile.h), with a running maximum and sum per query. */
 #include "kernels.h"
 #include "float_tile.h"
@@ -11,7 +11,12 @@ enum { AHEAD_CELLS = 32, HEADS_AT_ONCE = 4, SCORE_STRIDE = CPU_CHUNK_CELLS + 16 
 
 static const float minus_infinity = -INFINITY;
 
+/* Sixteen elements; with Q8_0 i is a multiple of sixteen, and the product of scale and digit is exact. */
 SIMD_INLINE vf load_state(const void *row, uint32_t i, const qn_format format) {
+    if (format == QN_FORMAT_Q8_0) {
+        const uint8_t *const block = (const uint8_t *)row + i / 32 * 34;
+        return vf_mul(vf_from_i8(block + 2 + i % 32), vf_set1_f16(block));
+    }
     return format == QN_FORMAT_F32 ? vf_load((const float *)row + i)
          : format == QN_FORMAT_F16 ? vf_from_f16((const uint16_t *)row + i) : vf_from_bf16((const uint16_t *)row + i);
 }
@@ -19,7 +24,7 @@ SIMD_INLINE vf load_state(const void *row, uint32_t i, const qn_format format) {
 /* The first n (1..16) elements; the others are zero. */
 SIMD_INLINE vf load_state_part(const void *row, uint32_t i, uint32_t n, const qn_format format) {
     uint16_t half[16] = {0};
-    if (n == 16) {
+    if (n == 16 || format == QN_FORMAT_Q8_0) { /* whose heads are whole blocks */
         return load_state(row, i, format);
     }
     if (format == QN_FORMAT_F32) {
@@ -29,8 +34,13 @@ SIMD_INLINE vf load_state_part(const void *row, uint32_t i, uint32_t n, const qn
     return format == QN_FORMAT_F16 ? vf_from_f16(half) : vf_from_bf16(half);
 }
 
-SIMD_INLINE const void *state_row(const void *base, uint64_t stride, uint32_t cell, const qn_format format) {
-    return (const uint8_t *)base + cell * stride * (format == QN_FORMAT_F32 ? 4 : 2);
+SIMD_INLINE const void *state_row(const void *base, uint64_t stride, uint32_t cell) {
+    return (const uint8_t *)base + cell * stride;
+}
+
+/* Bytes of n elements, n being a multiple of 32 with Q8_0. */
+SIMD_INLINE uint32_t state_bytes(uint32_t n, const qn_format format) {
+    return format == QN_FORMAT_F32 ? 4 * n : format == QN_FORMAT_Q8_0 ? n / 32 * 34 : 2 * n;
 }
 
 SIMD_INLINE vf load_lanes(const float *p, uint32_t n) {
@@ -39,8 +49,8 @@ SIMD_INLINE vf load_lanes(const float *p, uint32_t n) {
 
 /* Asks for the first `bytes` bytes of the row that will be read AHEAD_CELLS cells later; it need not exist. Rows of one head are
  * too short and too far apart for the hardware to see the stream. */
-SIMD_INLINE void prefetch_row(const void *row, uint64_t stride, uint32_t bytes, const qn_format format) {
-    const uintptr_t at = (uintptr_t)row + AHEAD_CELLS * stride * (format == QN_FORMAT_F32 ? 4 : 2);
+SIMD_INLINE void prefetch_row(const void *row, uint64_t stride, uint32_t bytes) {
+    const uintptr_t at = (uintptr_t)row + AHEAD_CELLS * stride;
     for (uint32_t i = 0; i < bytes; i += 64) {
         SIMD_PREFETCH_NEAR((const uint8_t *)at + i);
     }
@@ -60,9 +70,19 @@ SIMD_INLINE void score_cells(const cpu_kv *kv, const float *q, uint32_t first_ce
             acc[h] = vf_set1(0);
         }
         if (c < n_cells) {
-            const void *const row = state_row(kv->k, kv->k_stride, first_cell + c, format);
-            prefetch_row(row, kv->k_stride, dim * (format == QN_FORMAT_F32 ? 4 : 2), format);
+            const void *const row = state_row(kv->k, kv->k_stride, first_cell + c);
             uint32_t d = 0;
+            for (; d + 64 <= dim; d += 64) {
+                prefetch_row((const uint8_t *)row + state_bytes(d, format), kv->k_stride, state_bytes(64, format));
+#pragma GCC unroll 4
+                for (uint32_t i = 0; i < 64; i += 16) {
+                    const vf k = load_state(row, d + i, format);
+#pragma GCC unroll 4
+                    for (uint32_t h = 0; h < n; h++) {
+                        acc[h] = vf_fma(k, vf_load(q + h * dim + d + i), acc[h]);
+                    }
+                }
+            }
             for (; d + 16 <= dim; d += 16) {
                 const vf k = load_state(row, d, format);
 #pragma GCC unroll 4
@@ -86,6 +106,57 @@ SIMD_INLINE void score_cells(const cpu_kv *kv, const float *q, uint32_t first_ce
 #pragma GCC unroll 4
     for (uint32_t h = 0; h < n; h++) {
         vf_store(scores + h * SCORE_STRIDE, vf_sums(parts[h]));
+    }
+}
+
+/* Scales of the blocks at `offset` of n rows, and zeros. */
+SIMD_INLINE vf load_scales(const void *base, uint64_t stride, uint64_t offset, uint32_t first_cell, uint32_t n) {
+    uint16_t half[16] = {0};
+    for (uint32_t c = 0; c < n; c++) {
+        memcpy(&half[c], (const uint8_t *)state_row(base, stride, first_cell + c) + offset, sizeof half[c]);
+    }
+    return vf_from_f16(half);
+}
+
+/* One block of sixteen keys, four digits to a lane, with block b of each head's quantised query. */
+SIMD_INLINE void add_block(const vb *keys, vf scales, const uint8_t *acts, uint32_t n_blocks, uint32_t b, vf *sums, const uint32_t n) {
+#pragma GCC unroll 4
+    for (uint32_t h = 0; h < n; h++) {
+        const cpu_act8 q = cpu_act8_view(acts + h * cpu_act8_stride(n_blocks), n_blocks);
+        const vi dots = vi_dot(keys, q.q + 32 * (size_t)b, q.neg[b], 8, 8, 7);
+        sums[h] = vf_fma(vf_mul(vf_from_vi(dots), scales), vf_set1(q.scale[b]), sums[h]);
+    }
+}
+
+/* The same for keys in Q8_0 and quantised queries: a lane is a cell, so that nothing is added across lanes. */
+SIMD_INLINE void score_blocks(const cpu_kv *kv, const uint8_t *acts, uint32_t first_cell, uint32_t n_cells, float *scores, const uint32_t n) {
+    const uint32_t n_blocks = kv->head_dim / 32;
+    vf sums[HEADS_AT_ONCE];
+#pragma GCC unroll 4
+    for (uint32_t h = 0; h < n; h++) {
+        sums[h] = vf_set1(0);
+    }
+    for (uint32_t b = 0; b < n_blocks; b += 2) {
+        const bool is_pair = b + 1 < n_blocks;
+        vf rows[16];
+        vb keys[16];
+        for (uint32_t c = 0; c < 16; c++) { /* lanes beyond the cells hold the last one's score, which nobody reads */
+            const uint8_t *const row = (const uint8_t *)state_row(kv->k, kv->k_stride, first_cell + (c < n_cells ? c : n_cells - 1)) + 34 * b;
+            rows[c] = vf_of_bits(vb_load_halves(row + 2, is_pair ? row + 36 : row + 2));
+            prefetch_row(row, kv->k_stride, is_pair ? 68 : 34);
+        }
+        vf_transpose(rows);
+        for (uint32_t i = 0; i < 16; i++) {
+            keys[i] = vb_flip(vb_of_bits(rows[i]));
+        }
+        add_block(keys, load_scales(kv->k, kv->k_stride, 34 * b, first_cell, n_cells), acts, n_blocks, b, sums, n);
+        if (is_pair) {
+            add_block(keys + 8, load_scales(kv->k, kv->k_stride, 34 * b + 34, first_cell, n_cells), acts, n_blocks, b + 1, sums, n);
+        }
+    }
+#pragma GCC unroll 4
+    for (uint32_t h = 0; h < n; h++) {
+        vf_store(scores + h * SCORE_STRIDE, sums[h]);
     }
 }
 
@@ -136,9 +207,8 @@ SIMD_INLINE void add_values(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
     uint32_t at = 0;
     for (uint32_t r = 0; r < n_ranges; r++) {
         for (uint32_t c = 0; c < cells[r].n; c++, at++) {
-            const void *const row = state_row(kv->v, kv->v_stride, cells[r].first + c, format);
-            prefetch_row((const uint8_t *)row + d * (format == QN_FORMAT_F32 ? 4 : 2), kv->v_stride,
-                         16 * n_vectors * (format == QN_FORMAT_F32 ? 4 : 2), format);
+            const void *const row = state_row(kv->v, kv->v_stride, cells[r].first + c);
+            prefetch_row((const uint8_t *)row + state_bytes(d, format), kv->v_stride, state_bytes(16 * n_vectors, format));
             vf v[4];
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < n_vectors; i++) {
@@ -168,13 +238,70 @@ SIMD_INLINE void add_values(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
     }
 }
 
-SIMD_INLINE void attend_heads(const cpu_kv *kv, const float *q, const cpu_cells *cells, uint32_t n_ranges, float *sums, float *stats,
-                              float *scores, const uint32_t n, const qn_format k_format, const qn_format v_format) {
+/* Adds up to sixteen cells to sums of one or two blocks of value columns: a scale goes into the weights, not into each value. */
+SIMD_INLINE void add_value_blocks(const cpu_kv *kv, uint32_t first_cell, uint32_t n_cells, const float *weights, uint64_t offset,
+                                  vf (*acc)[4], const uint32_t n, const uint32_t n_blocks) {
+    float scaled[HEADS_AT_ONCE][2][16];
+#pragma GCC unroll 2
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        const vf scales = load_scales(kv->v, kv->v_stride, offset + 34 * b, first_cell, n_cells);
+#pragma GCC unroll 4
+        for (uint32_t h = 0; h < n; h++) {
+            vf_store(scaled[h][b], vf_mul(vf_load(weights + h * SCORE_STRIDE), scales));
+        }
+    }
+    for (uint32_t c = 0; c < n_cells; c++) {
+        const uint8_t *const row = (const uint8_t *)state_row(kv->v, kv->v_stride, first_cell + c) + offset;
+        prefetch_row(row, kv->v_stride, 34 * n_blocks);
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < 2 * n_blocks; i++) {
+            const vf v = vf_from_i8(row + i / 2 * 34 + 2 + i % 2 * 16);
+#pragma GCC unroll 4
+            for (uint32_t h = 0; h < n; h++) {
+                acc[h][i] = vf_fma(v, vf_set1(scaled[h][i / 2][c]), acc[h][i]);
+            }
+        }
+    }
+}
+
+/* add_values for Q8_0: n_blocks blocks of 32 columns from `d` on. */
+SIMD_INLINE void add_blocks(const cpu_kv *kv, const cpu_cells *cells, uint32_t n_ranges, const float *weights, float *sums, uint32_t d,
+                            const uint32_t n, const uint32_t n_blocks) {
+    vf acc[HEADS_AT_ONCE][4];
+#pragma GCC unroll 4
+    for (uint32_t h = 0; h < n; h++) {
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < 2 * n_blocks; i++) {
+            acc[h][i] = vf_set1(0);
+        }
+    }
+    for (uint32_t r = 0; r < n_ranges; r++) {
+        for (uint32_t c = 0; c < cells[r].n; c += 16) {
+            const uint32_t left = cells[r].n - c;
+            add_value_blocks(kv, cells[r].first + c, left < 16 ? left : 16, weights + c, d / 32 * 34, acc, n, n_blocks);
+        }
+        weights += cells[r].n;
+    }
+#pragma GCC unroll 4
+    for (uint32_t h = 0; h < n; h++) {
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < 2 * n_blocks; i++) {
+            vf_store(sums + h * kv->value_dim + d + 16 * i, acc[h][i]);
+        }
+    }
+}
+
+SIMD_INLINE void attend_heads(const cpu_kv *kv, const float *q, const uint8_t *acts, const cpu_cells *cells, uint32_t n_ranges, float *sums,
+                              float *stats, float *scores, const uint32_t n, const qn_format k_format, const qn_format v_format) {
     uint32_t total = 0;
     for (uint32_t r = 0; r < n_ranges; r++) {
         for (uint32_t c = 0; c < cells[r].n; c += 16) {
             const uint32_t left = cells[r].n - c;
-            score_cells(kv, q, cells[r].first + c, left < 16 ? left : 16, scores + total + c, n, k_format);
+            if (k_format == QN_FORMAT_Q8_0 && acts != NULL) {
+                score_blocks(kv, acts, cells[r].first + c, left < 16 ? left : 16, scores + total + c, n);
+            } else {
+                score_cells(kv, q, cells[r].first + c, left < 16 ? left : 16, scores + total + c, n, k_format);
+            }
         }
         total += cells[r].n;
     }
@@ -182,6 +309,13 @@ SIMD_INLINE void attend_heads(const cpu_kv *kv, const float *q, const cpu_cells 
         weigh(kv, scores + h * SCORE_STRIDE, total, stats + 2 * h);
     }
     uint32_t d = 0;
+    for (; v_format == QN_FORMAT_Q8_0 && d + 64 <= kv->value_dim; d += 64) {
+        add_blocks(kv, cells, n_ranges, scores, sums, d, n, 2);
+    }
+    if (v_format == QN_FORMAT_Q8_0 && d < kv->value_dim) {
+        add_blocks(kv, cells, n_ranges, scores, sums, d, n, 1);
+        return;
+    }
     for (; d + 64 <= kv->value_dim; d += 64) {
         add_values(kv, cells, n_ranges, scores, sums, d, 16, n, 4, v_format);
     }
@@ -192,41 +326,45 @@ SIMD_INLINE void attend_heads(const cpu_kv *kv, const float *q, const cpu_cells 
 }
 
 #define FEW_OF_FORMAT(format)                                                                                                      \
-    static void attend_few_##format(const cpu_kv *kv, const float *q, uint32_t n_heads, const cpu_cells *cells, uint32_t n_ranges, \
-                                    float *sums, float *stats, float *scores) {                                                    \
+    static void attend_few_##format(const cpu_kv *kv, const float *q, const uint8_t *acts, uint32_t n_heads, const cpu_cells *cells, \
+                                    uint32_t n_ranges, float *sums, float *stats, float *scores) {                                  \
         switch (n_heads) {                                                                                                         \
-        case 4: attend_heads(kv, q, cells, n_ranges, sums, stats, scores, 4, QN_FORMAT_##format, QN_FORMAT_##format); break;        \
-        case 3: attend_heads(kv, q, cells, n_ranges, sums, stats, scores, 3, QN_FORMAT_##format, QN_FORMAT_##format); break;        \
-        case 2: attend_heads(kv, q, cells, n_ranges, sums, stats, scores, 2, QN_FORMAT_##format, QN_FORMAT_##format); break;        \
-        default: attend_heads(kv, q, cells, n_ranges, sums, stats, scores, 1, QN_FORMAT_##format, QN_FORMAT_##format); break;       \
+        case 4: attend_heads(kv, q, acts, cells, n_ranges, sums, stats, scores, 4, QN_FORMAT_##format, QN_FORMAT_##format); break;        \
+        case 3: attend_heads(kv, q, acts, cells, n_ranges, sums, stats, scores, 3, QN_FORMAT_##format, QN_FORMAT_##format); break;        \
+        case 2: attend_heads(kv, q, acts, cells, n_ranges, sums, stats, scores, 2, QN_FORMAT_##format, QN_FORMAT_##format); break;        \
+        default: attend_heads(kv, q, acts, cells, n_ranges, sums, stats, scores, 1, QN_FORMAT_##format, QN_FORMAT_##format); break;       \
         }                                                                                                                          \
     }
 FEW_OF_FORMAT(F32)
 FEW_OF_FORMAT(F16)
 FEW_OF_FORMAT(BF16)
+FEW_OF_FORMAT(Q8_0)
 
 /* Keys and values of different formats: one head at a time. */
-static void attend_one_mixed(const cpu_kv *kv, const float *q, const cpu_cells *cells, uint32_t n_ranges, float *sums, float *stats,
-                             float *scores) {
-    attend_heads(kv, q, cells, n_ranges, sums, stats, scores, 1, kv->k_format, kv->v_format);
+static void attend_one_mixed(const cpu_kv *kv, const float *q, const uint8_t *acts, const cpu_cells *cells, uint32_t n_ranges, float *sums,
+                             float *stats, float *scores) {
+    attend_heads(kv, q, acts, cells, n_ranges, sums, stats, scores, 1, kv->k_format, kv->v_format);
 }
 
-static void attend_few(const cpu_kv *kv, const float *q, uint32_t n_heads, const cpu_cells *cells, uint32_t n_ranges, float *sums,
-                       float *stats, void *scratch) {
+static void attend_few(const cpu_kv *kv, const float *q, const void *acts, uint32_t n_heads, const cpu_cells *cells, uint32_t n_ranges,
+                       float *sums, float *stats, void *scratch) {
     const bool mixed = kv->k_format != kv->v_format;
     for (uint32_t h = 0; h < n_heads;) {
         const uint32_t left = n_heads - h;
         const uint32_t n = mixed ? 1 : left < HEADS_AT_ONCE ? left : HEADS_AT_ONCE;
         const float *const from = q + h * kv->head_dim;
         float *const to = sums + h * kv->value_dim;
+        const uint8_t *const act = acts == NULL ? NULL : (const uint8_t *)acts + h * cpu_act8_stride(kv->head_dim / 32);
         if (mixed) {
-            attend_one_mixed(kv, from, cells, n_ranges, to, stats + 2 * h, scratch);
+            attend_one_mixed(kv, from, act, cells, n_ranges, to, stats + 2 * h, scratch);
         } else if (kv->k_format == QN_FORMAT_F16) {
-            attend_few_F16(kv, from, n, cells, n_ranges, to, stats + 2 * h, scratch);
+            attend_few_F16(kv, from, act, n, cells, n_ranges, to, stats + 2 * h, scratch);
         } else if (kv->k_format == QN_FORMAT_F32) {
-            attend_few_F32(kv, from, n, cells, n_ranges, to, stats + 2 * h, scratch);
+            attend_few_F32(kv, from, act, n, cells, n_ranges, to, stats + 2 * h, scratch);
+        } else if (kv->k_format == QN_FORMAT_Q8_0) {
+            attend_few_Q8_0(kv, from, act, n, cells, n_ranges, to, stats + 2 * h, scratch);
         } else {
-            attend_few_BF16(kv, from, n, cells, n_ranges, to, stats + 2 * h, scratch);
+            attend_few_BF16(kv, from, act, n, cells, n_ranges, to, stats + 2 * h, scratch);
         }
         h += n;
     }
@@ -316,12 +454,12 @@ SIMD_INLINE void pack_cells(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
     for (uint32_t r = 0; r < n_ranges; r++) {
         for (uint32_t c = 0; c < cells[r].n; c++, at++) {
             const uint32_t cell = cells[r].first + c;
-            const void *const v = state_row(kv->v, kv->v_stride, cell, v_format);
+            const void *const v = state_row(kv->v, kv->v_stride, cell);
             for (uint32_t d = 0; d < kv->value_dim; d += 16) {
                 const uint32_t n = kv->value_dim - d < 16 ? kv->value_dim - d : 16;
                 vf_store(s->values + ((size_t)d / 16 * CPU_CHUNK_CELLS + at) * 16, load_state_part(v, d, n, v_format));
             }
-            rows[at % 16] = state_row(kv->k, kv->k_stride, cell, k_format);
+            rows[at % 16] = state_row(kv->k, kv->k_stride, cell);
             if (at % 16 == 15) {
                 pack_keys(kv, rows, s->keys + (size_t)(at / 16) * kv->head_dim * 16, k_format);
             }
@@ -338,6 +476,8 @@ SIMD_INLINE void pack_cells(const cpu_kv *kv, const cpu_cells *cells, uint32_t n
 static void pack_chunk(const cpu_kv *kv, const cpu_cells *cells, uint32_t n_ranges, const tile_store *s) {
     if (kv->k_format == QN_FORMAT_F16 && kv->v_format == QN_FORMAT_F16) {
         pack_cells(kv, cells, n_ranges, s, QN_FORMAT_F16, QN_FORMAT_F16);
+    } else if (kv->k_format == QN_FORMAT_Q8_0 && kv->v_format == QN_FORMAT_Q8_0) {
+        pack_cells(kv, cells, n_ranges, s, QN_FORMAT_Q8_0, QN_FORMAT_Q8_0);
     } else {
         pack_cells(kv, cells, n_ranges, s, kv->k_format, kv->v_format);
     }

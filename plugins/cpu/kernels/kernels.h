@@ -22,7 +22,9 @@ CPU_DECLARE_GROUPS(avx2);
 CPU_DECLARE_GROUPS(avx512);
 CPU_DECLARE_GROUPS(neon);
 void cpu_panel_install_avx512vnni(cpu_ops *ops);
+void cpu_attention_install_avx512vnni(cpu_ops *ops);
 void cpu_panel_install_dotprod(cpu_ops *ops);
+void cpu_attention_install_dotprod(cpu_ops *ops);
 void cpu_peak_install_avx512vnni(cpu_ops *ops);
 void cpu_peak_install_dotprod(cpu_ops *ops);
 

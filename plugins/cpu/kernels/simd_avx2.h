@@ -87,6 +87,12 @@ SIMD_INLINE __m256i load256(const void *p) { return _mm256_loadu_si256((const __
 SIMD_INLINE vf vf_from_f16(const void *p) {
     return vf_of(_mm256_cvtph_ps(load128(p)), _mm256_cvtph_ps(load128((const uint8_t *)p + 16)));
 }
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    int16_t h;
+    memcpy(&h, p, sizeof h);
+    const __m256 eight = _mm256_cvtph_ps(_mm_set1_epi16(h));
+    return vf_of(eight, eight);
+}
 SIMD_INLINE vf vf_from_bf16(const void *p) {
     const __m256i a = _mm256_cvtepu16_epi32(load128(p));
     const __m256i b = _mm256_cvtepu16_epi32(load128((const uint8_t *)p + 16));
@@ -127,17 +133,40 @@ SIMD_INLINE int32_t vf_to_i8(int8_t *p, vf x) {
     four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
     return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
 }
-/* Sixteen rows of sixteen: through memory, which the store buffer hides well enough. */
-SIMD_INLINE void vf_transpose(vf *r) {
-    float lanes[16][16];
-    for (int i = 0; i < 16; i++) {
-        vf_store(lanes[i], r[i]);
+/* Eight rows of eight: singles, pairs and halves change places. */
+SIMD_INLINE void transpose8_(__m256 *r) {
+    __m256 t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
     }
-    for (int i = 0; i < 16; i++) {
-#define COLUMN(first) _mm256_setr_ps(lanes[first][i], lanes[first + 1][i], lanes[first + 2][i], lanes[first + 3][i], \
-                                     lanes[first + 4][i], lanes[first + 5][i], lanes[first + 6][i], lanes[first + 7][i])
-        r[i] = vf_of(COLUMN(0), COLUMN(8));
-#undef COLUMN
+    for (int i = 0; i < 8; i += 4) {
+        r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+        r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        const __m256 low = r[i];
+        r[i] = _mm256_permute2f128_ps(low, r[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(low, r[i + 4], 0x31);
+    }
+}
+/* Sixteen rows of sixteen are four squares of eight. */
+SIMD_INLINE void vf_transpose(vf *r) {
+    __m256 t[4][8];
+    for (int i = 0; i < 8; i++) {
+        t[0][i] = r[i].a;
+        t[1][i] = r[i].b;
+        t[2][i] = r[i + 8].a;
+        t[3][i] = r[i + 8].b;
+    }
+    for (int i = 0; i < 4; i++) {
+        transpose8_(t[i]);
+    }
+    for (int i = 0; i < 8; i++) {
+        r[i] = vf_of(t[0][i], t[2][i]);
+        r[i + 8] = vf_of(t[1][i], t[3][i]);
     }
 }
 /* Sums of eight registers, one per lane. */
@@ -169,6 +198,13 @@ SIMD_INLINE vb vb_low4(vb x) {
 SIMD_INLINE vb vb_high4(vb x) {
     const __m256i mask = _mm256_set1_epi8(15);
     return vb_of(_mm256_and_si256(_mm256_srli_epi16(x.a, 4), mask), _mm256_and_si256(_mm256_srli_epi16(x.b, 4), mask));
+}
+SIMD_INLINE vb vb_load_halves(const uint8_t *a, const uint8_t *b) { return vb_of(load256(a), load256(b)); }
+SIMD_INLINE vf vf_of_bits(vb x) { return vf_of(_mm256_castsi256_ps(x.a), _mm256_castsi256_ps(x.b)); }
+SIMD_INLINE vb vb_of_bits(vf x) { return vb_of(_mm256_castps_si256(x.a), _mm256_castps_si256(x.b)); }
+SIMD_INLINE vb vb_flip(vb x) {
+    const __m256i top = _mm256_set1_epi8(-128);
+    return vb_of(_mm256_xor_si256(x.a, top), _mm256_xor_si256(x.b, top));
 }
 /* Bits shift inside 16-bit lanes; the mask drops what crosses a byte. */
 #define vb_bits_to_(h, shift) ((shift) >= 0 ? _mm256_slli_epi16(h, (shift) & 15) : _mm256_srli_epi16(h, -(shift) & 15))

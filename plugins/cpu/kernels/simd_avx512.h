@@ -47,6 +47,11 @@ SIMD_INLINE vf vf_keep_ge(vf a, vf x, float least) {
 /* --- Other element types ---------------------------------------------------------------------------------------------- */
 
 SIMD_INLINE vf vf_from_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    int16_t h;
+    memcpy(&h, p, sizeof h);
+    return _mm512_cvtph_ps(_mm256_set1_epi16(h));
+}
 SIMD_INLINE vf vf_from_bf16(const void *p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
@@ -97,20 +102,21 @@ SIMD_INLINE void vf_transpose(vf *r) {
     }
 }
 
-/* The same rounds with an addition after each: lanes shrink to one per row. */
+/* Four rounds that halve the lanes of a row. Where halves may stay in place a blend does the work of a shuffle, of which the processor
+ * does only one at a time. */
 SIMD_INLINE vf vf_sums(vf *r) {
     __m512 t[8];
     __m512 u[4];
     for (int i = 0; i < 8; i++) {
-        t[i] = _mm512_add_ps(_mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]));
+        const __m512 a = r[2 * i];
+        const __m512 b = r[2 * i + 1];
+        t[i] = _mm512_add_ps(_mm512_mask_blend_ps(0xcccc, a, b), _mm512_shuffle_ps(a, b, 0x4e));
     }
     for (int i = 0; i < 4; i++) {
-        const __m512d a = _mm512_castps_pd(t[2 * i]);
-        const __m512d b = _mm512_castps_pd(t[2 * i + 1]);
-        u[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+        u[i] = _mm512_add_ps(_mm512_shuffle_ps(t[2 * i], t[2 * i + 1], 0x88), _mm512_shuffle_ps(t[2 * i], t[2 * i + 1], 0xdd));
     }
-    const __m512 v0 = _mm512_add_ps(_mm512_shuffle_f32x4(u[0], u[1], 0x88), _mm512_shuffle_f32x4(u[0], u[1], 0xdd));
-    const __m512 v1 = _mm512_add_ps(_mm512_shuffle_f32x4(u[2], u[3], 0x88), _mm512_shuffle_f32x4(u[2], u[3], 0xdd));
+    const __m512 v0 = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, u[0], u[1]), _mm512_shuffle_f32x4(u[0], u[1], 0x4e));
+    const __m512 v1 = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, u[2], u[3]), _mm512_shuffle_f32x4(u[2], u[3], 0x4e));
     return _mm512_add_ps(_mm512_shuffle_f32x4(v0, v1, 0x88), _mm512_shuffle_f32x4(v0, v1, 0xdd));
 }
 
@@ -120,6 +126,13 @@ SIMD_INLINE vb vb_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
 SIMD_INLINE void vb_store(uint8_t *p, vb a) { _mm512_storeu_si512(p, a); }
 SIMD_INLINE vb vb_low4(vb a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
 SIMD_INLINE vb vb_high4(vb a) { return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15)); }
+SIMD_INLINE vb vb_load_halves(const uint8_t *a, const uint8_t *b) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)a)),
+                              _mm256_loadu_si256((const __m256i *)(const void *)b), 1);
+}
+SIMD_INLINE vf vf_of_bits(vb a) { return _mm512_castsi512_ps(a); }
+SIMD_INLINE vb vb_of_bits(vf a) { return _mm512_castps_si512(a); }
+SIMD_INLINE vb vb_flip(vb a) { return _mm512_xor_si512(a, _mm512_set1_epi8(-128)); }
 /* Bits shift inside 16-bit lanes; the mask drops what crosses a byte. 0xea: (b & c) | a. */
 #define vb_bits_to_(h, shift) ((shift) >= 0 ? _mm512_slli_epi16(h, (shift) & 15) : _mm512_srli_epi16(h, -(shift) & 15))
 #define vb_or_bit(a, h, n) _mm512_ternarylogic_epi32(vb_bits_to_(h, 4 - (n)), _mm512_set1_epi8(16), a, 0xea)

@@ -92,6 +92,12 @@ SIMD_INLINE vf vf_from_f16(const void *p) {
     SIMD_LOOP v[i_] = blk_f16_to_f32(h[i_]);
     return vf_load(v);
 }
+/* One f16 in every lane. */
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    return vf_set1(blk_f16_to_f32(h));
+}
 SIMD_INLINE vf vf_from_bf16(const void *p) {
     uint16_t h[16];
     float v[16];
@@ -142,6 +148,11 @@ SIMD_INLINE vb vb_load(const uint8_t *p) { vb r; memcpy(&r, p, sizeof r); return
 SIMD_INLINE void vb_store(uint8_t *p, vb a) { memcpy(p, &a, sizeof a); }
 SIMD_INLINE vb vb_low4(vb a) { return a & 15; }
 SIMD_INLINE vb vb_high4(vb a) { return a >> 4; }
+/* Thirty-two bytes of a, then thirty-two of b; the same bits as floats and back; bytes as digits with an offset of 128. */
+SIMD_INLINE vb vb_load_halves(const uint8_t *a, const uint8_t *b) { uint8_t v[64]; memcpy(v, a, 32); memcpy(v + 32, b, 32); return vb_load(v); }
+SIMD_INLINE vf vf_of_bits(vb a) { return (vf)a; }
+SIMD_INLINE vb vb_of_bits(vf a) { return (vb)a; }
+SIMD_INLINE vb vb_flip(vb a) { return a ^ 0x80; }
 /* Adds bit n (0..7, a literal) of h as bit 4. */
 #define vb_or_bit(a, h, n) ((a) | ((((h) >> (n)) & 1) << 4))
 /* Bits 2n and 2n + 1 (n 0..3, a literal) of h; the same added as bits 4 and 5. */

@@ -98,6 +98,13 @@ SIMD_INLINE vf vf_keep_ge(vf a, vf x, float least) { SIMD_QUARTERS(vf, Q); }
 #define Q(i) vcvt_f32_f16(vreinterpret_f16_u16(vreinterpret_u16_u8(vld1_u8((const uint8_t *)p + 8 * (i)))))
 SIMD_INLINE vf vf_from_f16(const void *p) { SIMD_QUARTERS(vf, Q); }
 #undef Q
+SIMD_INLINE vf vf_set1_f16(const void *p) {
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    const float32x4_t four = vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h)));
+    const vf r = {{four, four, four, four}};
+    return r;
+}
 #define Q(i) vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8((const uint8_t *)p + 8 * (i))), 16))
 SIMD_INLINE vf vf_from_bf16(const void *p) { SIMD_QUARTERS(vf, Q); }
 #undef Q
@@ -187,6 +194,19 @@ SIMD_INLINE vb vb_low4(vb a) { SIMD_QUARTERS(vb, Q); }
 #undef Q
 #define Q(i) vshrq_n_u8(a.v[i], 4)
 SIMD_INLINE vb vb_high4(vb a) { SIMD_QUARTERS(vb, Q); }
+#undef Q
+SIMD_INLINE vb vb_load_halves(const uint8_t *a, const uint8_t *b) {
+    const vb r = {{vld1q_u8(a), vld1q_u8(a + 16), vld1q_u8(b), vld1q_u8(b + 16)}};
+    return r;
+}
+#define Q(i) vreinterpretq_f32_u8(a.v[i])
+SIMD_INLINE vf vf_of_bits(vb a) { SIMD_QUARTERS(vf, Q); }
+#undef Q
+#define Q(i) vreinterpretq_u8_f32(a.v[i])
+SIMD_INLINE vb vb_of_bits(vf a) { SIMD_QUARTERS(vb, Q); }
+#undef Q
+#define Q(i) veorq_u8(a.v[i], vdupq_n_u8(0x80))
+SIMD_INLINE vb vb_flip(vb a) { SIMD_QUARTERS(vb, Q); }
 #undef Q
 /* Shifts by a count that may go either way: to the left when it is positive. */
 #define Q(i) vorrq_u8(a.v[i], vandq_u8(vshlq_u8(h.v[i], vdupq_n_s8((int8_t)shift)), vdupq_n_u8(mask)))

@@ -101,6 +101,29 @@ static void to_bf16(const float *x, uint16_t *y, uint64_t n) {
               uint16_t last[16]; vf_to_bf16(last, vf_load_part(x + i, left)); memcpy(y + i, last, 2 * (size_t)left););
 }
 
+/* Rounds to the nearest whole number, halves away from zero, as roundf does. */
+SIMD_INLINE vf round_away(vf x) {
+    const vf size = vf_abs(x);
+    const vf even = vf_round(size);
+    return vf_copysign(vf_add(even, vf_keep_ge(vf_set1(1), vf_sub(size, even), 0.5f)), x);
+}
+
+static void to_q8_0(const float *x, uint8_t *y, uint64_t n) {
+    for (uint64_t i = 0; i < n; i += 32, y += 34) {
+        const vf a = vf_load(x + i);
+        const vf b = vf_load(x + i + 16);
+        const float scale = vf_max_lane(vf_max(vf_abs(a), vf_abs(b))) / 127.0f;
+        const float inverse = scale > 0 && 1.0f / scale <= 3.40282347e38f ? 1.0f / scale : 0;
+        uint16_t half[16];
+        int8_t digits[32];
+        vf_to_f16(half, vf_set1(scale));
+        (void)vf_to_i8(digits, round_away(vf_mul(a, vf_set1(inverse))));
+        (void)vf_to_i8(digits + 16, round_away(vf_mul(b, vf_set1(inverse))));
+        memcpy(y, half, 2);
+        memcpy(y + 2, digits, sizeof digits);
+    }
+}
+
 void CPU_ISA(cpu_vector_install)(cpu_ops *ops) {
     ops->vector_isa = CPU_ISA_NAME;
     ops->rms_norm = rms_norm;
@@ -113,4 +136,5 @@ void CPU_ISA(cpu_vector_install)(cpu_ops *ops) {
     ops->rope[QN_ROPE_HALF] = rope_half;
     ops->to_f16 = to_f16;
     ops->to_bf16 = to_bf16;
+    ops->to_q8_0 = to_q8_0;
 }
