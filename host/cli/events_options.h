@@ -42,8 +42,7 @@ typedef struct run_events {
     prompt_input *input;
 } run_events;
 
-/* Opens the file, and the account of states. QN_BAD_INPUT for --events-file without --events json. From here on memory that jansson frees
- * is overwritten. */
+/* Opens the file, and the account of states. QN_BAD_INPUT for --events-file without --events json. */
 qn_status run_events_open(const events_options *o, const char *model_path, run_events *events, error_context *err);
 
 /* For engine_options.on_stage, with the run_events as ctx. */

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "decode/session_scrub.h"
 
 /* Text is kept until the gates behind the model have looked at it. */
 static bool keep_text(void *ctx, const generate_event *event) {
@@ -239,9 +238,6 @@ qn_status govern_add_record(void *ctx, request *r, wal *log, error_context *err)
 
 void govern_engine_close(govern_engine *g) {
     scrub_report report = {0};
-    if (g->e.s != NULL) {
-        session_scrub(g->e.s, &report);
-    }
     sentinel_run_scrub(&g->sentinel, &report);
     sentinel_run_close(&g->sentinel);
     govern_record_end(&g->record);
