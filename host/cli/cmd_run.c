@@ -266,6 +266,12 @@ static int generate(command_context *c, engine *e, run_parts *parts) {
     return exit_status;
 }
 
+/* What would be given in vain. */
+static qn_status check_own_options(const command_context *c, error_context *err) {
+    return settings.logprobs == 0 || c->json ? events_options_check(&settings.events, err)
+                                             : FAIL(err, QN_BAD_INPUT, "--logprobs %u: they are printed with --json alone", settings.logprobs);
+}
+
 static int run_governed(command_context *c) {
     const govern_parts parts = {.options = &settings.govern, .prompt = &settings.prompt, .engine = &settings.engine,
                                 .sampling = &settings.sampling, .constrain = &settings.constrain, .sentinel = &settings.sentinel, .budget = settings.budget,
@@ -276,8 +282,9 @@ static int run_governed(command_context *c) {
                         : settings.graph.near != NULL   ? "--near"
                         : settings.graph.shows_prompt   ? "--show-prompt"
                         : settings.prove.log != NULL    ? "--prove"
-                        : settings.events.format != NULL && strcmp(settings.events.format, "none") != 0 ? "--events"
-                                                        : NULL;
+                        : settings.events.file != NULL  ? "--events-file"
+                        : strcmp(settings.events.format, "none") != 0 ? "--events"
+                                                                      : NULL;
     if (alien != NULL) {
         FAIL(&c->err, QN_BAD_INPUT, "%s does not go with --governed", alien);
     }
@@ -329,7 +336,7 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0 ||
+    if (check_own_options(c, &c->err) < 0 || prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0 ||
         graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;

@@ -67,10 +67,15 @@ static void on_change(void *ctx, const residency_change *change) {
 
 /* ---------------------------------------------------------------- opening */
 
+qn_status events_options_check(const events_options *o, error_context *err) {
+    return o->file == NULL || strcmp(o->format, "json") == 0
+               ? QN_OK
+               : FAIL(err, QN_BAD_INPUT, "--events-file %s: nothing is written without --events json", o->file);
+}
+
 static qn_status open_file(const events_options *o, run_events *events, error_context *err) {
-    const bool is_json = strcmp(o->format, "json") == 0;
-    if (!is_json) {
-        return o->file == NULL ? QN_OK : FAIL(err, QN_BAD_INPUT, "--events-file %s: nothing is written without --events json", o->file);
+    if (strcmp(o->format, "json") != 0) {
+        return QN_OK;
     }
     events->out = o->file != NULL ? fopen(o->file, "we") : stderr;
     events->owns_out = o->file != NULL;
