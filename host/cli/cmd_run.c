@@ -215,6 +215,9 @@ static qn_status ask_model(command_context *c, engine *e, run_parts *parts, samp
     const prompt_input *input = &parts->input;
     run_settings record;
     prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser->options, input->preface.size > 0, settings.budget, &record);
+    if (settings.prove.log != NULL) {
+        QN_TRY(prove_collect_rules(&settings.constrain, &settings.sentinel, &record, &c->err), &c->err, "recording");
+    }
     QN_TRY(prove_recording_begin(&t->record, &settings.prove, c, e, &record, &c->err), &c->err, "recording");
     QN_TRY(sentinel_run_begin(&settings.sentinel, &parts->sentinel, e->m->tok, &options->hooks, &c->err), &c->err, "preparing the rules");
     QN_TRY(run_constraint_open(&t->constraint, &settings.constrain, e->m->tok, settings.has_budget, options, &c->err), &c->err,
