@@ -109,8 +109,15 @@ def a_changed_volume_source_or_signature_is_found(t):
         f.write(data)
     r = t.quoin('check', container, '--source', other, '--json')
     t.equal((r.status, r.json()['level'], codes(r)['source']), (1, 3, 'DIGEST_MISMATCH'), r.describe())
-    with open(t.path('m.prov.q42'), 'r+b') as f:
-        f.truncate(3000)
+    with open(t.path('m.prov.q42'), 'rb') as f:
+        whole = f.read()
+    for at in (108, len(whole) - 100):  # in the root, and where no statement stands: neither is in the digest
+        with open(t.path('m.prov.q42'), 'wb') as f:
+            f.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+        r = t.quoin('check', container, '--json')
+        t.equal((r.status, r.json()['level'], codes(r)['container']), (1, 0, 'PARSE'), r.describe())
+    with open(t.path('m.prov.q42'), 'wb') as f:
+        f.write(whole[:3000])
     r = t.quoin('check', container, '--json')
     t.equal((r.status, codes(r)['container']), (1, 'PARSE'), r.describe())
 
