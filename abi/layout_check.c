@@ -1,6 +1,7 @@
 /* layout_check.c — static asserts on the size and the offset of every member of the ABI, compiled in every build. A change here is a
  * change of the ABI: it needs a line in abi/doc/CHANGELOG.md. */
 #include <quoin/ext/device_sample.h>
+#include <quoin/ext/peak.h>
 #include <quoin/ext/scrub.h>
 #include <quoin/ext/test_fault.h>
 #include <quoin/glue.h>
@@ -329,6 +330,17 @@ AT(qn_sample, values, 24);
 SIZE(qn_device_sample, 16);
 AT(qn_device_sample, max_k, 4);
 AT(qn_device_sample, step, 8);
+
+SIZE(qn_peak_rate, 64);
+AT(qn_peak_rate, size, 0);
+AT(qn_peak_rate, reserved, 4);
+AT(qn_peak_rate, per_second, 8);
+AT(qn_peak_rate, name, 16);
+
+SIZE(qn_peak, 16);
+AT(qn_peak, size, 0);
+AT(qn_peak, reserved, 4);
+AT(qn_peak, measure, 8);
 
 SIZE(qn_scrub, 16);
 AT(qn_scrub, size, 0);

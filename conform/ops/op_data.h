@@ -39,6 +39,8 @@ typedef struct op_weight {
     uint64_t first;  /* element of the tensor that is the weight's first */
     float *values;   /* decoded [count] */
     uint64_t count;
+    void *panels;    /* null, or the tensor as panels: what is bound instead of bytes; 64-byte aligned */
+    uint64_t n_panel_bytes;
 } op_weight;
 
 /* A tensor of `first + count` elements, of which the last `count` are the weight. first: a multiple of the block. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <quoin/panels.h>
+
 #define MOST_TOKENS 4096u
 
 void op_model_init(op_model *self, cf_context *ctx, uint32_t kind, uint64_t salt) {
@@ -59,6 +61,21 @@ uint32_t op_model_weight_of(op_model *self, const char *name, uint32_t of, uint6
 
 uint32_t op_model_weight(op_model *self, const char *name, qn_format format, uint64_t columns, uint64_t rows) {
     return op_model_weight_behind(self, name, format, columns, rows, 0);
+}
+
+void op_model_into_panels(op_model *self, uint32_t buffer) {
+    qn_buffer *const shape = &self->builder->buffers[buffer];
+    op_weight *const w = &self->weights[buffer];
+    const uint32_t kind = blk_panel_find(shape->format);
+    blk_panels p;
+    CF_CHECK(self->ctx, kind != BLK_NO_PANELS && blk_panels_init(&p, kind, (w->first + w->count) / shape->dims[0], shape->dims[0]),
+             "format %u has no panels", shape->format);
+    w->n_panel_bytes = blk_panels_bytes(&p);
+    char *const room = op_model_take(self, w->n_panel_bytes + BLK_PANEL_ALIGN, 1);
+    w->panels = room + (BLK_PANEL_ALIGN - (uintptr_t)room % BLK_PANEL_ALIGN) % BLK_PANEL_ALIGN;
+    memcpy(w->panels, w->bytes, blk_panels_head(&p) != 0 ? sizeof(float) : 0); /* the scale of TERNARY */
+    blk_panels_pack(&p, (uint8_t *)w->panels + blk_panels_head(&p), 0, p.n_panels, w->bytes, 0);
+    shape->flags |= QN_BUFFER_PANELS;
 }
 
 uint32_t op_model_vector(op_model *self, const char *name, const float *values, uint64_t n) {

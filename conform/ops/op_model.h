@@ -44,6 +44,8 @@ uint32_t op_model_weight_sized(op_model *self, const char *name, qn_format forma
                                double size);
 /* Rows of the tensor that is bound to weight buffer `of`, from first_row on, as a weight of its own. */
 uint32_t op_model_weight_of(op_model *self, const char *name, uint32_t of, uint64_t first_row, uint64_t rows);
+/* The weight will be bound as panels (QN_BUFFER_PANELS), its tensor's rows in front of it too. Before op_model_finish. */
+void op_model_into_panels(op_model *self, uint32_t buffer);
 /* An F32 weight [n] with these values. */
 uint32_t op_model_vector(op_model *self, const char *name, const float *values, uint64_t n);
 /* [symbol][columns] F32, an input, act or output. */

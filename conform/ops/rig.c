@@ -62,13 +62,15 @@ static void bind_all(rig *self) {
     for (uint32_t b = 0; b < self->program->n_buffers; b++) {
         const op_weight *const weight = &self->model->weights[b];
         if (weight->bytes != NULL) {
-            set(self, &self->buffers[b], weight->bytes, weight->n_bytes, 4);
+            const bool is_in_panels = weight->panels != NULL;
+            const uint64_t n_bytes = is_in_panels ? weight->n_panel_bytes : weight->n_bytes;
+            set(self, &self->buffers[b], is_in_panels ? weight->panels : weight->bytes, n_bytes, is_in_panels ? 64 : 4);
             weights[n_weights++] = (qn_weight){.size = sizeof(qn_weight),
                                                .buffer = b,
                                                .flags = self->weight_flags,
                                                .fd = -1,
                                                .data = self->buffers[b].data,
-                                               .bytes = weight->n_bytes,
+                                               .bytes = n_bytes,
                                                .first_element = weight->first};
         }
     }

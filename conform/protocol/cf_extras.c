@@ -1,6 +1,7 @@
 /* cf_extras.c — level 1: extensions, describe, trim, and what every refusal has in common. */
 #include <string.h>
 
+#include <quoin/ext/peak.h>
 #include <quoin/ext/profile.h>
 #include <quoin/ext/test_fault.h>
 
@@ -9,7 +10,7 @@
 static void unknown_extensions_are_null(cf_context *ctx) {
     static const char *const ids[] = {"quoin.no-such-extension/1", "", "quoin", "quoin.profile", "quoin.profile/", "quoin.profile/0",
                                       "quoin.profile/2", "quoin.profile/10", "quoin.profile/1 ", "quoin.profile/1x", " quoin.profile/1",
-                                      "QUOIN.PROFILE/1", "quoin.profile/1/1", "quoin.test-fault/1x", "quoin.test-fault/2"};
+                                      "QUOIN.PROFILE/1", "quoin.profile/1/1", "quoin.test-fault/1x", "quoin.test-fault/2", "quoin.peak", "quoin.peak/2"};
     cf_backend on;
     cf_open(ctx, &on, 0);
     if (!QN_HAS(on.verbs, get_ext)) {
@@ -165,10 +166,38 @@ static void an_error_record_of_a_later_host_is_filled(cf_context *ctx) {
     cf_close(ctx, &on);
 }
 
+/* Each kind is a positive number with a name, or refused and left alone. */
+static void the_peak_is_a_rate_with_a_name(cf_context *ctx) {
+    cf_backend on;
+    cf_open(ctx, &on, 0);
+    const qn_peak *peak = QN_HAS(on.verbs, get_ext) ? on.verbs->get_ext(QN_EXT_PEAK) : NULL;
+    if (peak == NULL) {
+        cf_unsupported(ctx, "the plugin does not offer %s", QN_EXT_PEAK);
+    }
+    CF_CHECK(ctx, peak->size >= sizeof *peak && peak->measure != NULL, "%s is not whole", QN_EXT_PEAK);
+    CF_CHECK(ctx, on.verbs->get_ext(QN_EXT_PEAK) == peak, "%s is another one the second time", QN_EXT_PEAK);
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        qn_peak_rate rate = {.size = sizeof rate};
+        qn_error error;
+        cf_clear(&error);
+        const qn_status status = peak->measure(on.device, kind, &rate, &error);
+        if (kind > QN_PEAK_F32 || status == QN_UNSUPPORTED) {
+            CF_CHECK(ctx, status == QN_UNSUPPORTED, "kind %u is not refused as UNSUPPORTED", kind);
+            CF_CHECK(ctx, rate.per_second == 0 && rate.name[0] == '\0', "the rate of a refused kind was written");
+            continue;
+        }
+        cf_done(ctx, "measure", status, &error);
+        CF_CHECK(ctx, rate.per_second > 0 && rate.per_second < 1e18, "kind %u: %g operations a second", kind, rate.per_second);
+        CF_CHECK(ctx, memchr(rate.name, '\0', sizeof rate.name) > (void *)rate.name, "kind %u has no terminated name", kind);
+    }
+    cf_close(ctx, &on);
+}
+
 static const cf_test tests[] = {
     CF_TEST(unknown_extensions_are_null, "S4", CF_MUST_PROTOCOL),
     CF_TEST(known_extensions_are_whole_and_constant, "S4", CF_MUST_PROTOCOL),
     CF_TEST(the_profile_measures_and_changes_nothing, "S4", 0),
+    CF_TEST(the_peak_is_a_rate_with_a_name, "X3", 0),
     CF_TEST(describe_names_a_kernel_for_every_op, "D1", CF_MUST_DECODE),
     CF_TEST(trim_loses_nothing, "D1", 0),
     CF_TEST(an_error_record_of_a_later_host_is_filled, "E1", CF_MUST_PROTOCOL),

@@ -27,8 +27,7 @@ static bool is_ffn_matrix(const p64_source_tensor *t) {
     return t->role >= P64_ROLE_FFN_GATE && t->role <= P64_ROLE_FFN_DOWN && t->rank >= 2;
 }
 
-/* The type that this form wants a tensor to have; its own when the form does not touch it. */
-static uint32_t wanted_type(p64_form form, const p64_source_tensor *t) {
+uint32_t p64_form_type(p64_form form, const p64_source_tensor *t) {
     if (form == P64_FORM_Q4_K_SOA && is_weight_matrix(t) && t->dtype == BLK_Q4_K) {
         return BLK_Q4_K_SOA;
     }
@@ -72,7 +71,7 @@ static const char *find_obstacle(const p64_plan *plan, const p64_source_tensor *
 }
 
 uint64_t p64_form_work_bytes(p64_form form, const p64_source_tensor *t) {
-    const uint32_t target = wanted_type(form, t);
+    const uint32_t target = p64_form_type(form, t);
     if (target == t->dtype) {
         return P64_WORK_MIN_BYTES;
     }
@@ -246,7 +245,7 @@ static void note_kept(p64_plan *plan, const stream *s, uint64_t element, const c
 static fmt_status settle_entry(p64_plan *plan, p64_plan_entry *e, fmt_note_fn *note, void *note_ctx, fmt_diag *diag) {
     stream s = open_stream(plan, e->source, NULL, NULL, diag);
     uint64_t bad = 0;
-    s.target = wanted_type(plan->options.form, &s.t);
+    s.target = p64_form_type(plan->options.form, &s.t);
     if (s.target == s.t.dtype) {
         return FMT_OK;
     }

@@ -17,7 +17,8 @@ typedef unsigned long long ull;
 
 enum { STEP_BYTES = 64 * 1024 };
 
-/* Bytes that a cut may not divide: a block of the type, 8 for types without a known layout. */
+/* Bytes that a cut may not divide: a block of the type, 8 for types without a known layout; panels are looked at where they
+ * begin. */
 static uint64_t cut_bytes(uint32_t dtype) {
     const blk_info *info = blk_get_info(dtype);
     return info == NULL || dtype == BLK_TERNARY ? 8 : info->block_bytes;
@@ -33,7 +34,7 @@ uint64_t p64_piece_size(const p64_file *file, uint32_t index, uint64_t wanted) {
 }
 
 p64_piece p64_piece_empty(void) {
-    return (p64_piece){0, 0, FMT_NO_INDEX, FMT_NO_INDEX};
+    return (p64_piece){0, 0, FMT_NO_INDEX, FMT_NO_INDEX, FMT_NO_INDEX};
 }
 
 /* `begin` is where the piece lies in the blob; the first four bytes there are the scale. */
@@ -59,11 +60,33 @@ static void check_weights(uint32_t dtype, const fmt_span *blob, uint64_t begin, 
     }
 }
 
+/* The panels that begin in these bytes: their ends may lie behind, where the next step finds them in the cache. */
+static void check_panels(const blk_panels *panels, uint64_t begin, uint64_t size, p64_check what, p64_piece *piece) {
+    const uint64_t head = blk_panels_head(panels);
+    for (uint64_t at = begin; at < begin + size && at < head && piece->stray_at == FMT_NO_INDEX; at++) {
+        piece->stray_at = at >= sizeof(float) && (panels->data - head)[at] != 0 ? at : FMT_NO_INDEX;
+    }
+    const uint64_t from = begin > head ? begin - head : 0, to = begin + size > head ? begin + size - head : 0;
+    const uint64_t first = (from + panels->panel_bytes - 1) / panels->panel_bytes;
+    for (uint64_t i = first; i * panels->panel_bytes < to && i < panels->n_panels; i++) {
+        uint64_t found;
+        if (piece->stray_at == FMT_NO_INDEX && blk_panels_find_stray(panels, (uint32_t)i, &found)) {
+            piece->stray_at = head + i * panels->panel_bytes + found;
+        }
+        if ((what & P64_CHECK_WEIGHTS) != 0 && piece->nonfinite == FMT_NO_INDEX &&
+            blk_panels_find_nonfinite(panels, (uint32_t)i, &found)) {
+            piece->nonfinite = found;
+        }
+    }
+}
+
 void p64_check_piece(const p64_file *file, uint32_t index, uint64_t begin, uint64_t size, p64_check what,
                      p64_piece *out_piece) {
     const p64_tensor t = p64_get_tensor(file, index);
     const uint64_t step = round_to_cut(t.dtype, STEP_BYTES);
-    p64_piece piece = {size, 0, FMT_NO_INDEX, FMT_NO_INDEX};
+    p64_piece piece = {size, 0, FMT_NO_INDEX, FMT_NO_INDEX, FMT_NO_INDEX};
+    blk_panels panels;
+    const bool is_in_panels = p64_tensor_panels(&t, &panels);
     for (uint64_t at = 0; at < size; at += step) {
         const uint64_t here = size - at < step ? size - at : step;
         const uint8_t *bytes = t.blob.data + begin + at;
@@ -71,7 +94,9 @@ void p64_check_piece(const p64_file *file, uint32_t index, uint64_t begin, uint6
         if (t.dtype == BLK_TERNARY && piece.bad_trits_at == FMT_NO_INDEX) {
             check_trits(bytes, begin + at, here, &piece);
         }
-        if ((what & P64_CHECK_WEIGHTS) != 0 && piece.nonfinite == FMT_NO_INDEX) {
+        if (is_in_panels) {
+            check_panels(&panels, begin + at, here, what, &piece);
+        } else if ((what & P64_CHECK_WEIGHTS) != 0 && piece.nonfinite == FMT_NO_INDEX) {
             check_weights(t.dtype, &t.blob, begin + at, here, &piece);
         }
     }
@@ -86,6 +111,9 @@ void p64_join_piece(p64_piece *all, const p64_piece *next) {
     }
     if (all->nonfinite == FMT_NO_INDEX) {
         all->nonfinite = next->nonfinite;
+    }
+    if (all->stray_at == FMT_NO_INDEX) {
+        all->stray_at = next->stray_at;
     }
 }
 
@@ -107,6 +135,15 @@ static fmt_status judge_ternary(const p64_reader *r, const p64_tensor *t, const 
     return FMT_OK;
 }
 
+/* Where the block of this element lies in the blob; in panels, where its panel does. */
+static uint64_t find_block(const p64_tensor *t, const blk_info *info, uint64_t element) {
+    blk_panels panels;
+    if (p64_tensor_panels(t, &panels)) {
+        return blk_panels_head(&panels) + element / panels.n_cols / BLK_PANEL_ROWS * panels.panel_bytes;
+    }
+    return element / info->block_elems * info->block_bytes;
+}
+
 fmt_status p64_judge_tensor(const p64_file *file, uint32_t index, const p64_piece *whole, fmt_diag *diag) {
     const p64_reader r = {.span = file->span, .diag = diag};
     const p64_tensor t = p64_get_tensor(file, index);
@@ -118,15 +155,21 @@ fmt_status p64_judge_tensor(const p64_file *file, uint32_t index, const p64_piec
                           "The checksum of tensor %u (%s, bytes %llu..%llu) is %08x; the file says %08x", index, name,
                           (ull)t.blob_offset, (ull)(t.blob_offset + t.blob.size - 1), whole->crc, t.crc);
     }
-    if (t.dtype == BLK_TERNARY) {
+    if (p64_base_type(t.dtype) == BLK_TERNARY) {
         const fmt_status status = judge_ternary(&r, &t, name, whole);
         if (status != FMT_OK) {
             return status;
         }
     }
+    if (whole->stray_at != FMT_NO_INDEX) {
+        const uint64_t at = t.blob_offset + whole->stray_at;
+        return p64_refuse(&r, P64_R_PANEL_BITS, (p64_at){at, t.index, 0, t.blob.data[whole->stray_at]},
+                          "Byte %llu of tensor %u (%s, %s) is %02x: no rearrangement of standard blocks gives that", (ull)at,
+                          index, name, p64_dtype_name(t.dtype), t.blob.data[whole->stray_at]);
+    }
     if (whole->nonfinite != FMT_NO_INDEX) {
-        const blk_info *info = blk_get_info(t.dtype);
-        const uint64_t at = t.blob_offset + whole->nonfinite / info->block_elems * info->block_bytes;
+        const blk_info *info = blk_get_info(p64_base_type(t.dtype));
+        const uint64_t at = t.blob_offset + find_block(&t, info, whole->nonfinite);
         return p64_refuse(&r, P64_R_WEIGHT_FINITE, (p64_at){at, index, 0, whole->nonfinite},
                           "Tensor %u (%s): %s %llu is NaN or infinite", index, name,
                           info->block_elems == 1 ? "element" : "a scale of the block of element",

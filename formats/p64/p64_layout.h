@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <quoin/p64.h>
+#include <quoin/panels.h>
 
 #define P64_MAGIC_BYTES "p64" /* and the NUL behind it: four bytes */
 
@@ -148,8 +149,16 @@ uint32_t p64_layer_role_rank(p64_role role);
 uint32_t p64_global_role_rank(p64_role role);
 
 /* Bytes of a tensor by section 13 (dims in GGML order): FMT_NOT_FOUND for opaque types, FMT_LIMIT when beyond 64
- * bits. */
+ * bits, FMT_BAD_ARG when a matrix of this shape has no panels. */
 fmt_status p64_tensor_bytes(uint32_t dtype, uint32_t rank, const uint32_t dims[4], uint64_t *out_bytes);
+
+/* Lays a tensor out as the panels that its dtype asks for; false when the dtype or the shape has none. */
+bool p64_lay_out_panels(uint32_t dtype, uint32_t rank, const uint64_t *dims, blk_panels *out);
+
+/* The type that a dtype is made of: itself, or that of its panels. */
+static inline uint32_t p64_base_type(uint32_t dtype) {
+    return blk_panel_of_dtype(dtype) != BLK_NO_PANELS ? dtype - BLK_PANEL_DTYPE : dtype;
+}
 
 /* True when this hash is that of this name, in the form that flags and role ask for (rule name-hash). */
 bool p64_name_matches_hash(uint16_t flags, p64_role role, fmt_str name, uint64_t hash);

@@ -35,7 +35,7 @@ static fmt_status refuse(fmt_diag *diag, fmt_status status, const fmt_rule *rule
 
 static fmt_status check_options(const p64_write_options *o, fmt_diag *diag) {
     const uint32_t log2 = o->page_log2 == 0 ? DEFAULT_PAGE_LOG2 : o->page_log2;
-    if (log2 < MIN_PAGE_LOG2 || log2 > MAX_PAGE_LOG2 || o->layout > P64_LAYOUT_PLAIN ||
+    if (log2 < MIN_PAGE_LOG2 || log2 > MAX_PAGE_LOG2 || o->layout > P64_LAYOUT_PANEL ||
         o->form > P64_FORM_FFN_TERNARY) {
         return diag_refuse(diag, FMT_BAD_ARG, &rule_option, (diag_place){0, FMT_NO_INDEX, 0, log2},
                            "page_log2 %u, layout %u, form %u", log2, o->layout, o->form);
@@ -86,6 +86,18 @@ static uint64_t sort_bytes(uint32_t n_tensors) {
     return (uint64_t)n_tensors * sizeof(p64_plan_entry);
 }
 
+/* Room for the panels of any tensor, once all of them are known to be sound. */
+static uint64_t panel_bytes(const p64_source *source, const p64_write_options *options) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < source->n_tensors; i++) {
+        p64_source_tensor t;
+        source->get_tensor(source->ctx, i, &t);
+        const uint64_t need = p64_panels_work_bytes(options, &t);
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
 fmt_status p64_plan_memory(const p64_source *source, const p64_write_options *options, uint64_t *out_bytes,
                            fmt_diag *diag) {
     fmt_status status = check_options(options, diag);
@@ -103,7 +115,7 @@ fmt_status p64_plan_memory(const p64_source *source, const p64_write_options *op
     }
     if (status == FMT_OK) {
         const uint64_t sorting = sort_bytes(source->n_tensors);
-        *out_bytes = entry_bytes(source->n_tensors) + (work > sorting ? work : sorting);
+        *out_bytes = entry_bytes(source->n_tensors) + panel_bytes(source, options) + (work > sorting ? work : sorting);
     }
     return status;
 }
@@ -261,7 +273,7 @@ static void set_header(p64_plan *plan) {
     uint16_t flags = P64_FLAG_LITTLE_ENDIAN;
     if (o->is_raw) {
         flags |= P64_FLAG_RAW;
-    } else if (o->layout == P64_LAYOUT_PACKED) {
+    } else if (o->layout != P64_LAYOUT_PLAIN) {
         flags |= P64_FLAG_LAYER_MAJOR | P64_FLAG_LAYER_PACK | P64_FLAG_SCHEDULE;
     }
     plan->header = (p64_header){
@@ -276,8 +288,9 @@ static void set_header(p64_plan *plan) {
 
 static void set_type_flags(p64_plan *plan) {
     for (uint32_t i = 0; i < plan->header.tensor_count; i++) {
-        plan->header.flags |= plan->entries[i].dtype == BLK_Q4_K_SOA ? P64_FLAG_SOA : 0;
-        plan->header.flags |= plan->entries[i].dtype == BLK_TERNARY ? P64_FLAG_TERNARY : 0;
+        const uint32_t type = p64_base_type(plan->entries[i].dtype);
+        plan->header.flags |= type == BLK_Q4_K_SOA ? P64_FLAG_SOA : 0;
+        plan->header.flags |= type == BLK_TERNARY ? P64_FLAG_TERNARY : 0;
     }
 }
 
@@ -300,8 +313,10 @@ fmt_status p64_plan_make(const p64_source *source, const p64_write_options *opti
         return FMT_NO_SPACE;
     }
     p64_plan plan = {.source = source, .options = *options, .hparams = source->hparams, .entries = memory};
-    plan.work = (uint8_t *)memory + entry_bytes(source->n_tensors);
-    plan.work_bytes = memory_bytes - entry_bytes(source->n_tensors);
+    const uint64_t panels = panel_bytes(source, options);
+    plan.panel_room = (uint8_t *)memory + entry_bytes(source->n_tensors);
+    plan.work = plan.panel_room + panels;
+    plan.work_bytes = memory_bytes - entry_bytes(source->n_tensors) - panels;
     set_header(&plan);
     list_entries(&plan);
     status = size_tokenizer(&plan, diag);
@@ -313,6 +328,7 @@ fmt_status p64_plan_make(const p64_source *source, const p64_write_options *opti
         status = p64_form_settle(&plan, note, note_ctx, progress, progress_ctx, diag);
     }
     if (status == FMT_OK) {
+        p64_panels_settle(&plan, note, note_ctx);
         set_type_flags(&plan);
         status = place_all(&plan, diag);
     }

@@ -4,6 +4,7 @@
 
 #include <quoin/blocks.h>
 
+#include "common/checked.h"
 #include "common/diag.h"
 #include "common/endian.h"
 #include "common/fnv.h"
@@ -150,8 +151,9 @@ static fmt_status check_role_and_type(const p64_reader *r, const walk *w) {
                           p64_role_name(w->t.role), w->t.manifold_index, n_layer);
     }
     const uint16_t flags = r->file->header.flags;
-    const bool lacks_soa = w->t.dtype == BLK_Q4_K_SOA && (flags & P64_FLAG_SOA) == 0;
-    const bool lacks_ternary = w->t.dtype == BLK_TERNARY && (flags & P64_FLAG_TERNARY) == 0;
+    const uint32_t type = p64_base_type(w->t.dtype);
+    const bool lacks_soa = type == BLK_Q4_K_SOA && (flags & P64_FLAG_SOA) == 0;
+    const bool lacks_ternary = type == BLK_TERNARY && (flags & P64_FLAG_TERNARY) == 0;
     if (lacks_soa || lacks_ternary) {
         return p64_refuse(r, P64_R_DTYPE_FLAG, place(w, P64_ENT_DTYPE_AT, flags, w->t.dtype),
                           "Tensor %u (%s) has dtype %u, but flag bit %u of 0x%04x is clear", w->index, w->name,
@@ -199,11 +201,16 @@ static fmt_status check_blob_size(const p64_reader *r, const walk *w) {
     if (sized == FMT_NOT_FOUND || (sized == FMT_OK && wanted == w->t.blob.size)) {
         return FMT_OK;
     }
+    if (sized == FMT_BAD_ARG) {
+        return p64_refuse(r, P64_R_PANEL_SHAPE, place(w, P64_ENT_DIMS_AT, 0, w->t.dims[0]),
+                          "Tensor %u (%s) [%u, %u, %u, %u] cannot be %s", w->index, w->name, w->t.dims[0], w->t.dims[1],
+                          w->t.dims[2], w->t.dims[3], p64_dtype_name(w->t.dtype));
+    }
     char needs[40];
     snprintf(needs, sizeof needs, sized == FMT_OK ? "%llu bytes" : "more than 2^64 bytes", (ull)wanted);
     return p64_refuse(r, P64_R_BLOB_SIZE, place(w, P64_ENT_BLOB_SIZE_AT, wanted, w->t.blob.size),
                       "The blob of tensor %u (%s) has %llu bytes; %s [%u, %u, %u, %u] needs %s", w->index, w->name,
-                      (ull)w->t.blob.size, blk_get_info(w->t.dtype)->name, w->t.dims[0], w->t.dims[1], w->t.dims[2],
+                      (ull)w->t.blob.size, p64_dtype_name(w->t.dtype), w->t.dims[0], w->t.dims[1], w->t.dims[2],
                       w->t.dims[3], needs);
 }
 
@@ -333,8 +340,42 @@ fmt_status p64_check_tensors(p64_reader *r) {
     return status == FMT_OK && (h->flags & P64_FLAG_LAYER_MAJOR) != 0 ? check_table_order(r) : status;
 }
 
+const char *p64_dtype_name(uint32_t dtype) {
+    const uint32_t kind = blk_panel_of_dtype(dtype);
+    const blk_info *info = blk_get_info(dtype);
+    return kind != BLK_NO_PANELS ? blk_panel_kinds[kind].name : info != NULL ? info->name : "unknown";
+}
+
+bool p64_lay_out_panels(uint32_t dtype, uint32_t rank, const uint64_t *dims, blk_panels *out) {
+    const uint32_t kind = blk_panel_of_dtype(dtype);
+    uint64_t n_rows = 1;
+    for (uint32_t k = 1; k < rank; k++) {
+        if (!checked_mul(n_rows, dims[k], &n_rows)) {
+            return false;
+        }
+    }
+    return kind != BLK_NO_PANELS && blk_panels_init(out, kind, n_rows, dims[0]);
+}
+
+bool p64_tensor_panels(const p64_tensor *t, blk_panels *out) {
+    const uint64_t dims[4] = {t->dims[0], t->dims[1], t->dims[2], t->dims[3]};
+    if (!p64_lay_out_panels(t->dtype, t->rank, dims, out)) {
+        return false;
+    }
+    blk_panels_attach(out, t->blob.data);
+    return true;
+}
+
 fmt_status p64_tensor_bytes(uint32_t dtype, uint32_t rank, const uint32_t dims[4], uint64_t *out_bytes) {
     const uint64_t wide[4] = {dims[0], dims[1], dims[2], dims[3]};
+    blk_panels panels;
+    if (blk_panel_of_dtype(dtype) != BLK_NO_PANELS) {
+        if (!p64_lay_out_panels(dtype, rank, wide, &panels)) {
+            return FMT_BAD_ARG;
+        }
+        *out_bytes = blk_panels_bytes(&panels);
+        return FMT_OK;
+    }
     return blk_tensor_bytes_padded(dtype, rank, wide, out_bytes);
 }
 

@@ -56,7 +56,7 @@ static fmt_status write_blobs(p64_plan *plan, blob_out *o) {
         p64_plan_entry *e = &plan->entries[i];
         o->at = e->blob_offset;
         o->crc = 0;
-        const fmt_status status = p64_form_stream(plan, e, put_blob, o, o->diag);
+        const fmt_status status = p64_panels_stream(plan, e, put_blob, o, o->diag);
         if (status != FMT_OK) {
             return status;
         }

@@ -16,6 +16,9 @@ enum {
 /* Takes the next bytes of a blob. */
 typedef fmt_status p64_emit_fn(void *ctx, const void *data, uint64_t size);
 
+/* The type that this form wants a tensor to have; its own when the form does not touch it. */
+uint32_t p64_form_type(p64_form form, const p64_source_tensor *t);
+
 /* Work memory that a tensor needs in this form. */
 uint64_t p64_form_work_bytes(p64_form form, const p64_source_tensor *t);
 
@@ -26,6 +29,15 @@ fmt_status p64_form_settle(p64_plan *plan, fmt_note_fn *note, void *note_ctx, p6
 /* Gives the bytes of one entry, in its own type, in order. FMT_IO: the source could not be read. Other statuses are the
  * emitter's. */
 fmt_status p64_form_stream(const p64_plan *plan, const p64_plan_entry *e, p64_emit_fn *emit, void *ctx, fmt_diag *diag);
+
+/* Decides which entries become panels, behind p64_form_settle; a note for each that has to stay. */
+void p64_panels_settle(p64_plan *plan, fmt_note_fn *note, void *note_ctx);
+
+/* Room that the panels of a tensor need, beside the work memory of its form. */
+uint64_t p64_panels_work_bytes(const p64_write_options *options, const p64_source_tensor *t);
+
+/* As p64_form_stream, for entries of panels too. */
+fmt_status p64_panels_stream(const p64_plan *plan, const p64_plan_entry *e, p64_emit_fn *emit, void *ctx, fmt_diag *diag);
 
 /* True when the entry is stored under "tensor." and digits instead of its name. */
 static inline bool p64_writes_hex_name(const p64_plan *plan, const p64_plan_entry *e) {

@@ -186,7 +186,7 @@ static size_t list_files(DIR *folder, blob_file **files, uint64_t *total) {
 }
 
 /* Above the bound, the oldest go until a quarter of it is free: so that not every put has to look for some. */
-static void keep_bound(const blob_store *store) {
+void blob_store_trim(const blob_store *store) {
     DIR *folder = opendir(store->folder);
     blob_file *files = NULL;
     uint64_t total = 0;
@@ -252,7 +252,7 @@ qn_status blob_store_put(blob_store *store, const char *scope, const char *key, 
         tell_once(store, strerror(errno));
         return QN_UNAVAILABLE;
     }
-    keep_bound(store);
+    blob_store_trim(store);
     return QN_OK;
 }
 

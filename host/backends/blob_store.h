@@ -45,6 +45,9 @@ uint64_t blob_store_get(blob_store *store, const char *scope, const char *key, v
  * [any-thread] */
 qn_status blob_store_put(blob_store *store, const char *scope, const char *key, const void *data, uint64_t bytes);
 
+/* Holds the bound, as each put does: for a folder of whole files that others write. Names of up to 31 characters count. */
+void blob_store_trim(const blob_store *store);
+
 /* Takes all blobs away. */
 void blob_store_clear(const blob_store *store);
 

@@ -102,6 +102,13 @@ uint32_t program_matrix(program_builder *b, qn_format format, uint64_t width, ui
     return append_buffer(b, &buffer, name);
 }
 
+void program_set_panels(program_builder *b, uint32_t buffer) {
+    qn_buffer *stored = find_buffer(b, buffer);
+    if (stored != NULL) {
+        stored->flags |= QN_BUFFER_PANELS;
+    }
+}
+
 uint32_t program_state(program_builder *b, qn_format format, uint64_t width, uint32_t group, const char *name) {
     const qn_buffer buffer = {.role = QN_ROLE_STATE,
                               .format = format,

@@ -49,6 +49,8 @@ uint32_t program_cell_group(program_builder *b, uint32_t window);
 uint32_t program_weight(program_builder *b, qn_format format, uint64_t width, uint64_t height, const char *name);
 /* The same, of rank 2 whatever the height. */
 uint32_t program_matrix(program_builder *b, qn_format format, uint64_t width, uint64_t height, const char *name);
+/* The buffer's weight will come as panels (QN_BUFFER_PANELS). */
+void program_set_panels(program_builder *b, uint32_t buffer);
 uint32_t program_state(program_builder *b, qn_format format, uint64_t width, uint32_t group, const char *name);
 uint32_t program_input(program_builder *b, qn_format format, uint64_t width, uint32_t rows_symbol, const char *name);
 /* A list of I32, as long as the symbol says: ids, rows. */

@@ -15,6 +15,8 @@ static const char *const part_names[N_PARTS] = {
     "blk.0.attn_output.weight", "blk.0.ffn_norm.weight", "blk.0.ffn_gate.weight", "blk.0.ffn_up.weight", "blk.0.ffn_down.weight",
     "output_norm.weight",    "output.weight",          "blk.0.attn_q.bias",   "blk.0.attn_k.bias",     "blk.0.attn_v.bias"};
 
+#define PANELS 4096u /* element types from here on are arrangements that this file does not know */
+
 struct layer_oracle {
     raw_matrix parts[N_PARTS]; /* bytes null: not there */
     layer_facts facts;
@@ -49,6 +51,11 @@ static qn_status find_parts(layer_oracle *o, fmt_span container, error_context *
     for (part p = 0; p < N_PARTS; p++) {
         if (!raw_container_find(container, part_names[p], &o->parts[p]) && p != HEAD && p < Q_BIAS) {
             return FAIL(err, QN_UNSUPPORTED, "the oracle of one layer finds no %s", part_names[p]);
+        }
+        if (o->parts[p].bytes != NULL && o->parts[p].format >= PANELS) {
+            return FAIL(err, QN_UNSUPPORTED,
+                        "%s is in panels, which the oracle of one layer does not read; turn the container back with convert --layout packed",
+                        part_names[p]);
         }
     }
     if (o->parts[HEAD].bytes == NULL) {

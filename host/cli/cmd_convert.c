@@ -1,4 +1,4 @@
-/* cmd_convert.c — quoin convert: a GGUF model, or a folder of Safetensors, becomes a P64 container. */
+/* cmd_convert.c — quoin convert: a GGUF model, a folder of Safetensors, or a P64 container becomes a P64 container. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,10 @@
 #include "cli/command.h"
 #include "convert/convert.h"
 #include "convert/key_image.h"
+#include "convert/p64_to_p64.h"
 #include "convert/safetensors_to_p64.h"
 #include "graph/volume_writer.h"
+#include "keys/key_text.h"
 #include "model/companion.h"
 #include "model/model.h"
 
@@ -36,8 +38,9 @@ static const option *convert_options(void) {
         {OPTION_FLAG, "no-companion", 0, NULL, "write the container alone, for readers of P64 only; says what it loses",
          &settings.no_companion, 0, 0, NULL, NULL},
         {OPTION_STRING, "layout", 0, "NAME",
-         "packed (layer after layer, default), plain (source order, every blob on a page) or auto", &settings.layout, 0,
-         0, "packed|plain|auto", NULL},
+         "packed (layer after layer, default), panel (packed, and matrices as the cpu reads them: nothing to rearrange at start), "
+         "plain (source order, every blob on a page) or auto",
+         &settings.layout, 0, 0, "packed|panel|plain|auto", NULL},
         {OPTION_STRING, "weights", 0, "NAME", "keep (every byte, default), q4_k_soa, f16, ffn-q4_0 or ffn-ternary",
          &settings.weights, 0, 0, "keep|q4_k_soa|f16|ffn-q4_0|ffn-ternary", NULL},
         {OPTION_UINT, "page-log2", 0, "N", "pages of 2^N bytes", &settings.page_log2, 8, 30, NULL, NULL},
@@ -57,7 +60,8 @@ static const option *convert_options(void) {
 
 typedef struct conversion {
     command_context *c;
-    bool is_folder; /* not a GGUF file */
+    bool is_folder;    /* not a GGUF file */
+    bool is_container; /* a P64 */
     command_progress progress;
     const char *output;
     const char *companion; /* null: none */
@@ -65,6 +69,10 @@ typedef struct conversion {
     uint64_t timestamp_ms;
     json_t *lost, *notes;
 } conversion;
+
+static p64_layout find_layout(const char *name) {
+    return strcmp(name, "plain") == 0 ? P64_LAYOUT_PLAIN : strcmp(name, "panel") == 0 ? P64_LAYOUT_PANEL : P64_LAYOUT_PACKED;
+}
 
 static void on_note(void *ctx, const fmt_diag *note) {
     conversion *v = ctx;
@@ -94,10 +102,12 @@ static p64_form find_form(const char *name) {
     return form;
 }
 
-/* INPUT with its ending (of a folder: its last slashes) replaced by .p64, malloc'ed. */
+/* INPUT with its ending (of a folder: its last slashes) replaced by .p64, malloc'ed; a container gets the layout's name, so that
+ * it does not become its own output. */
 static char *derive_output(const char *input) {
-    static const char *const endings[] = {".gguf", ".safetensors", ".safetensors.index.json"};
+    static const char *const endings[] = {".gguf", ".safetensors", ".safetensors.index.json", ".p64"};
     size_t base = strlen(input);
+    bool is_container = false;
     while (base > 1 && input[base - 1] == '/') {
         base--;
     }
@@ -105,12 +115,14 @@ static char *derive_output(const char *input) {
         const size_t length = strlen(endings[i]);
         if (base > length && strcasecmp(input + base - length, endings[i]) == 0) {
             base -= length;
+            is_container = strcmp(endings[i], ".p64") == 0;
             break;
         }
     }
-    char *path = malloc(base + 5);
+    const size_t room = base + strlen(settings.layout) + sizeof "..p64";
+    char *path = malloc(room);
     if (path != NULL) {
-        snprintf(path, base + 5, "%.*s.p64", (int)base, input);
+        snprintf(path, room, "%.*s%s%s.p64", (int)base, input, is_container ? "." : "", is_container ? settings.layout : "");
     }
     return path;
 }
@@ -136,6 +148,7 @@ static int print_report(conversion *v, const convert_report *report, const conve
         json_object_set_new(object, "bytes", json_integer((json_int_t)report->size));
         json_object_set_new(object, "tensors", json_integer(report->n_tensors));
         json_object_set_new(object, "converted", json_integer(report->n_converted));
+        json_object_set_new(object, "panels", json_integer(report->n_panels));
         json_object_set_new(object, "kept", json_integer(report->n_kept));
         json_object_set_new(object, "checked", json_boolean(is_checked));
         json_object_set_new(object, "bytes_equal", json_integer((json_int_t)report->parity.bytes_equal));
@@ -154,6 +167,10 @@ static int print_report(conversion *v, const convert_report *report, const conve
                       "; read back: %u tensors equal to the source byte for byte, %u converted", report->parity.n_equal,
                       report->parity.n_converted);
     }
+    if (report->n_panels > 0) {
+        n += snprintf(line + n, sizeof line - (size_t)n, "; %u in panels%s", report->n_panels,
+                      is_checked ? ", compared after turning them back" : "");
+    }
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");
     if (!command_write(line, (size_t)n)) {
         return EXIT_IO;
@@ -161,6 +178,10 @@ static int print_report(conversion *v, const convert_report *report, const conve
     if (report->companion_bytes == 0 && v->is_folder) {
         log_line(QN_LOG_INFO, "a container of Safetensors holds weights and nothing else: it cannot run without a "
                               "companion volume");
+        return EXIT_DONE;
+    }
+    if (report->companion_bytes == 0 && v->is_container) {
+        log_line(QN_LOG_INFO, "the container has no companion, as the one that it was made of");
         return EXIT_DONE;
     }
     if (report->companion_bytes == 0) {
@@ -183,7 +204,7 @@ static convert_request make_request(conversion *v) {
         .note = on_note,
         .progress = on_progress,
         .ctx = v,
-        .options = {.layout = strcmp(settings.layout, "plain") == 0 ? P64_LAYOUT_PLAIN : P64_LAYOUT_PACKED,
+        .options = {.layout = find_layout(settings.layout),
                     .form = find_form(settings.weights),
                     .page_log2 = settings.page_log2,
                     .is_extended = settings.is_extended}};
@@ -266,6 +287,51 @@ static int convert_folder(conversion *v, const char *input) {
     return status;
 }
 
+/* The companion of the source says what its own will say, but for the container that it names. */
+static qn_status find_keys(const model *m, const companion *from, key_image *out, error_context *err) {
+    const char *slash = strrchr(m->file.path, '/');
+    *out = (key_image){.file = from->image.file,
+                       .rope_type = from->rope_type[0] != '\0' ? from->rope_type : NULL,
+                       .dims_order = from->dims_order,
+                       .source_format = from->source_format,
+                       .source_name = slash != NULL ? slash + 1 : m->file.path,
+                       .holds_tokenizer = !m->p64.tokenizer.is_present};
+    if (strlen(from->source_sha256) != 2 * SHA256_BYTES || !key_parse_hex(from->source_sha256, SHA256_BYTES, out->source_sha256)) {
+        return FAIL(err, QN_BAD_FILE, "%s: its companion does not say the SHA-256 of what it was made of", m->file.path);
+    }
+    return QN_OK;
+}
+
+static int write_p64(conversion *v, const model *m, const key_image *keys) {
+    fmt_diag diag;
+    convert_report report = {0};
+    const convert_facts_report facts = {0};
+    convert_request request = make_request(v);
+    request.keys = keys;
+    request.companion_path = keys != NULL ? v->companion : NULL;
+    command_begin_progress(&v->progress, v->c, "converting");
+    const fmt_status status = convert_p64(&request, &m->p64, &m->file, &report, &diag);
+    command_end_progress(&v->progress);
+    return status == FMT_OK ? print_report(v, &report, &facts) : fail_conversion(v->c, status, &diag, m->file.path, v->output);
+}
+
+static int convert_container(conversion *v, const model *m) {
+    const companion_options options = {.mode = FMT_MODE_DEFAULT, .note = on_note, .note_ctx = v};
+    companion from;
+    key_image keys;
+    v->is_container = true;
+    int status;
+    if (companion_open(m->file.path, &m->p64, &options, &from, &v->c->err) < 0) {
+        status = command_fail(v->c);
+    } else if (from.state != COMPANION_BOUND) {
+        status = write_p64(v, m, NULL);
+    } else {
+        status = find_keys(m, &from, &keys, &v->c->err) < 0 ? command_fail(v->c) : write_p64(v, m, &keys);
+    }
+    companion_close(&from);
+    return status;
+}
+
 static int convert_gguf_file(conversion *v, const char *input) {
     const model_options options = {.container_only = true};
     command_context *c = v->c;
@@ -273,12 +339,8 @@ static int convert_gguf_file(conversion *v, const char *input) {
     int status;
     if (model_open(input, &options, NULL, &m, &c->err) < 0) {
         status = command_fail(c);
-    } else if (m->format != MODEL_GGUF) {
-        FAIL(&c->err, QN_BAD_INPUT, "%s: is a %s already; convert reads GGUF and Safetensors", m->file.path,
-             model_format_name(m->format));
-        status = command_fail(c);
     } else {
-        status = convert_model(v, m);
+        status = m->format == MODEL_P64 ? convert_container(v, m) : convert_model(v, m);
     }
     model_close(m);
     return status;
@@ -311,7 +373,7 @@ static int convert_input(conversion *v, const char *input) {
 static int run(command_context *c) {
     conversion v = {.c = c};
     if (c->args.n_items != 1) {
-        FAIL(&c->err, QN_BAD_INPUT, "convert needs one GGUF file or folder of Safetensors; %u arguments were given",
+        FAIL(&c->err, QN_BAD_INPUT, "convert needs one GGUF file, P64 container or folder of Safetensors; %u arguments were given",
              c->args.n_items);
         command_fail(c);
         return EXIT_USAGE;
@@ -342,7 +404,8 @@ static int run(command_context *c) {
 }
 
 const command command_convert = {
-    .name = "convert", .summary = "Write a GGUF model or a folder of Safetensors as a P64 container",
-    .synopsis = "MODEL.gguf|FOLDER [-o FILE] [options]",
-    .example = "  quoin convert smollm2.gguf -o smollm2.p64\n  quoin convert model.gguf --weights q4_k_soa --json\n",
+    .name = "convert", .summary = "Write a GGUF model, a P64 container or a folder of Safetensors as a P64 container",
+    .synopsis = "MODEL.gguf|MODEL.p64|FOLDER [-o FILE] [options]",
+    .example = "  quoin convert smollm2.gguf -o smollm2.p64\n  quoin convert model.gguf --weights q4_k_soa --json\n"
+               "  quoin convert model.p64 --layout panel -o model.panel.p64\n",
     .options = convert_options, .run = run, .is_without_backend = true};

@@ -168,13 +168,13 @@ static void describe_companion(const model *m, json_t *head) {
 }
 
 static json_t *describe_tensor(const model_tensor *t) {
-    const blk_info *info = blk_get_info(t->type);
+    const uint32_t dtype = t->is_in_panels ? BLK_PANEL_DTYPE + t->type : t->type;
     json_t *dims = json_array();
     for (uint32_t i = 0; i < t->rank; i++) {
         json_array_append_new(dims, json_integer((json_int_t)t->dims[i]));
     }
     return json_pack("{s:o, s:s, s:i, s:o, s:I, s:I}", "name", command_json_text(t->name.data, t->name.size), "type",
-                     info != NULL ? info->name : "unknown", "type_number", (int)t->type, "dims", dims, "offset",
+                     p64_dtype_name(dtype), "type_number", (int)dtype, "dims", dims, "offset",
                      (json_int_t)t->at, "bytes", (json_int_t)t->bytes);
 }
 

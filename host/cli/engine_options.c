@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "cli/adapter_options.h"
+#include "cli/kept_panels.h"
 #include "decode/session_scrub.h"
 #include "decode/workload.h"
 
@@ -34,6 +35,8 @@ void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]) {
          &e->no_weight_check, 0, 0, NULL, NULL},
         {OPTION_STRING, "integrity", 0, "MODE", "full: all checksums at load; lazy: before the first use of each blob",
          &e->integrity, 0, 0, "full|lazy", NULL},
+        {OPTION_FLAG, "keep-panels", 0, NULL, "keep the weights as the cpu backend wants them in the cache folder: no packing at the next start",
+         &e->keep_panels, 0, 0, NULL, NULL},
         {OPTION_UINT, "chunk", 0, "N", "tokens of one prefill step (default 512)", &e->chunk, 1, 65536, NULL, NULL},
         {OPTION_STRING, "layers-on", 0, "SPEC=N", "the first N layers on this backend, the rest on --backend or cpu",
          &e->layers_on, 0, 0, NULL, NULL},
@@ -104,8 +107,9 @@ static void print_summary(const command_context *c, const engine *e) {
 
 static qn_status open_model(command_context *c, const char *path, const engine_options *options,
                             command_progress *progress, model **out) {
+    const bool is_lazy = strcmp(options->integrity, "lazy") == 0;
     const model_options settings = {.mode = options->strict ? FMT_MODE_STRICT : FMT_MODE_DEFAULT,
-                                    .skip_integrity = strcmp(options->integrity, "lazy") == 0,
+                                    .skip_integrity = is_lazy || options->keep_panels,
                                     .skip_weight_check = options->no_weight_check,
                                     .progress = command_show_progress,
                                     .progress_ctx = progress,
@@ -113,7 +117,8 @@ static qn_status open_model(command_context *c, const char *path, const engine_o
                                     .assume = options->assume,
                                     .note = print_note,
                                     .note_ctx = (void *)(uintptr_t)path};
-    return model_open(path, &settings, c->workers, out, &c->err);
+    const qn_status status = model_open(path, &settings, c->workers, out, &c->err);
+    return status < 0 || !options->keep_panels ? status : kept_panels_use(c, *out, &settings, is_lazy, &c->err);
 }
 
 static void tell_stage(const engine_options *o, engine_stage stage, const engine *e, const char *error) {
@@ -151,12 +156,14 @@ static qn_status prepare_model(void *ctx, const backend *on, error_context *err)
     settings.progress_ctx = o->progress;
     settings.on_memory = print_memory;
     tell_stage(o->options, ENGINE_PREPARING, o->e, NULL);
+    const double begin = clock_seconds();
     QN_TRY(plan_create(o->e->m, on, &settings, &o->e->p, err), err, "preparing the model for backend %s", on->spec.name);
     const qn_status status = session_create(o->e->p, &o->e->s, err);
     if (status < 0) { /* the backend is closed next, and nothing of it may be left */
         plan_destroy(o->e->p);
         o->e->p = NULL;
     }
+    o->e->bind_seconds = clock_seconds() - begin;
     return status;
 }
 
@@ -164,7 +171,9 @@ static qn_status open_parts(command_context *c, const char *path, const engine_o
                             command_progress *progress, engine *e) {
     opening o = {c, options, progress, e};
     QN_TRY(command_start_team(c), &c->err, "starting");
+    const double begin = clock_seconds();
     QN_TRY(open_model(c, path, options, progress, &e->m), &c->err, "opening the model");
+    e->open_seconds = clock_seconds() - begin;
     tell_stage(options, ENGINE_MAPPED, e, NULL);
     QN_TRY(adapter_options_open(&options->adapters, e->m, options->strict, &e->adapters, &c->err), &c->err, "opening the adapters");
     return command_choose_backend(c, options->layers_on, measure_model, prepare_model, &o);

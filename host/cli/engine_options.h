@@ -30,7 +30,7 @@ typedef struct engine_options {
     const char *numeric;     /* "auto", "f32acc", "act8" */
     const char *kv;          /* "auto", "f16", "bf16", "f32" */
     const char *companion, *assume;
-    bool strict, no_weight_check;
+    bool strict, no_weight_check, keep_panels;
     const char *integrity;   /* "full", "lazy" */
     const char *layers_on;   /* "NAME[:DEVICE]=N", or null */
     option_list adapters;    /* "FILE[=SCALE]" */
@@ -39,7 +39,7 @@ typedef struct engine_options {
 } engine_options;
 
 /* The option table of these settings, filled with their defaults. */
-#define ENGINE_OPTION_ROWS 11
+#define ENGINE_OPTION_ROWS 12
 void engine_options_init(engine_options *e, option rows[ENGINE_OPTION_ROWS]);
 
 typedef struct engine {
@@ -48,6 +48,8 @@ typedef struct engine {
     plan *p;
     session *s;
     double load_seconds;    /* file to ready session */
+    double open_seconds;    /* of it: mapping, reading and checking the model */
+    double bind_seconds;    /* of it: plan, weights on the device, session */
     bool is_forgotten;      /* engine_forget has been here */
 } engine;
 

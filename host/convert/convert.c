@@ -219,6 +219,7 @@ static fmt_status plan_and_make(const convert_request *request, const convert_we
         report->metadata_crc = plan.metadata_crc;
         report->n_tensors = plan.header.tensor_count;
         report->n_converted = plan.n_converted;
+        report->n_panels = plan.n_panels;
         report->n_kept = plan.n_kept;
         report->n_layer = plan.hparams.n_layer;
     }

@@ -46,7 +46,8 @@ fmt_status gguf_source_init(gguf_source *out, const gguf_file *file, fmt_diag *d
 
 typedef struct convert_parity_report {
     uint32_t n_tensors;
-    uint32_t n_equal;     /* same type, same bytes */
+    uint32_t n_equal;     /* same type, same bytes, once panels are turned back into standard blocks */
+    uint32_t n_unpacked;  /* of these, the ones that are panels in the container */
     uint32_t n_converted; /* another type: shape and name compared only */
     uint64_t bytes_equal;
 } convert_parity_report;
@@ -60,6 +61,13 @@ fmt_status convert_parity(const p64_file *p64, const gguf_file *source, convert_
 /* The same for one tensor, added to *report; n_tensors is not touched, nor is the count of tensors compared. */
 fmt_status convert_parity_tensor(const p64_file *p64, const gguf_file *source, uint32_t index,
                                  convert_parity_report *report, fmt_diag *diag);
+
+/* The bytes of one tensor, which must be those at `source` when the type is the same. */
+fmt_status convert_parity_bytes(const p64_file *p64, uint32_t index, uint32_t type, const uint8_t *source,
+                                convert_parity_report *report, fmt_diag *diag);
+
+/* The refusal of a container whose tensor `index` is not the source's. */
+fmt_status convert_refuse_tensor(const p64_file *p64, uint32_t index, const char *difference, fmt_diag *diag);
 
 /* The refusal of a container that has another number of tensors than its source. */
 fmt_status convert_refuse_count(const p64_file *p64, uint64_t n_source, fmt_diag *diag);
@@ -109,7 +117,7 @@ typedef struct convert_request {
 typedef struct convert_report {
     uint64_t size; /* bytes of the container */
     uint32_t metadata_crc;
-    uint32_t n_tensors, n_converted, n_kept, n_layer;
+    uint32_t n_tensors, n_converted, n_panels, n_kept, n_layer;
     convert_parity_report parity; /* zero when not checked */
     uint64_t companion_bytes, companion_statements; /* zero without one */
 } convert_report;

@@ -10,6 +10,7 @@
 
 #include "backends/crash_report.h"
 #include "base/machine.h"
+#include "decode/plan_bind.h"
 #include "model/weight_check.h"
 
 #define DEFAULT_CHUNK 512u
@@ -120,46 +121,26 @@ static qn_status check_bound(const plan *p, const plan_options *options, error_c
     return status;
 }
 
-static qn_status bind_all(plan *p, error_context *err) {
-    const decoder *d = p->dec;
-    qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
-    const uint32_t n_weights = d->n_weights + d->n_delta_weights;
-    qn_weight *weights = calloc(n_weights + 1, sizeof *weights);
-    if (weights == NULL) {
-        return FAIL(err, QN_NO_HOST_MEM, "out of memory for %u weight descriptions", n_weights);
+/* Asks for standard blocks where panels were offered; false when none were. */
+static bool ask_for_blocks(qn_program *program) {
+    bool had_panels = false;
+    for (uint32_t i = 0; i < program->n_buffers; i++) {
+        qn_buffer *buffer = (qn_buffer *)(void *)((uint8_t *)program + program->buffers_at + (uint64_t)i * program->buffer_stride);
+        had_panels = had_panels || (buffer->flags & QN_BUFFER_PANELS) != 0;
+        buffer->flags &= ~(uint32_t)QN_BUFFER_PANELS;
     }
-    for (uint32_t i = 0; i < d->n_weights; i++) {
-        const weight_binding *w = &d->weights[i];
-        weights[i] = (qn_weight){.size = sizeof *weights,
-                                 .buffer = w->buffer,
-                                 .flags = QN_WEIGHT_BORROW,
-                                 .fd = p->m->file.fd,
-                                 .data = w->tensor->data,
-                                 .bytes = w->tensor->bytes,
-                                 .fd_offset = w->tensor->at,
-                                 .first_element = w->first_element};
-        if (w->values != NULL) {
-            weights[i].fd = -1;
-            weights[i].data = w->values;
-            weights[i].bytes = w->tensor->dims[0] * sizeof *w->values;
-            weights[i].fd_offset = 0;
-        }
+    return had_panels;
+}
+
+/* Panels first; a plugin that does not know them is asked again about the same program in standard blocks. */
+static qn_status settle_ops(plan *p, const qn_compile_options *compile, error_context *err) {
+    const qn_status status = check_ops(p, compile, err);
+    if (status < 0 && ask_for_blocks(p->dec->program)) {
+        error_clear(err);
+        p->n_emulated = 0;
+        return check_ops(p, compile, err);
     }
-    for (uint32_t i = 0; i < d->n_delta_weights; i++) {
-        const delta_binding *w = &d->delta_weights[i];
-        weights[d->n_weights + i] = (qn_weight){.size = sizeof *weights,
-                                                .buffer = w->buffer,
-                                                .flags = QN_WEIGHT_BORROW,
-                                                .fd = -1,
-                                                .data = w->data,
-                                                .bytes = w->bytes};
-    }
-    qn_status status = p->on->plugin->bind_weights(p->prog, weights, sizeof *weights, n_weights, &plugin_error);
-    free(weights);
-    if (status >= 0) {
-        status = p->on->plugin->seal(p->prog, &plugin_error);
-    }
-    return status >= 0 ? QN_OK : plan_plugin_error(p, "bind", status, &plugin_error, err);
+    return status;
 }
 
 static qn_status make_plan_here(plan *p, const plan_options *options, error_context *err) {
@@ -173,7 +154,7 @@ static qn_status make_plan_here(plan *p, const plan_options *options, error_cont
     const qn_compile_options compile = {.size = sizeof compile,
                                         .flags = QN_COMPILE_DETERMINISTIC | options->compile_flags,
                                         .numeric = options->numeric != 0 ? options->numeric : any};
-    QN_TRY(check_ops(p, &compile, err), err, "asking backend %s about the model", p->on->spec.name);
+    QN_TRY(settle_ops(p, &compile, err), err, "asking backend %s about the model", p->on->spec.name);
     qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
     p->memory.size = sizeof p->memory;
     qn_status status = p->on->plugin->plan(p->on->device, p->dec->program, &p->limits, &compile, &p->memory,
@@ -190,7 +171,7 @@ static qn_status make_plan_here(plan *p, const plan_options *options, error_cont
         return plan_plugin_error(p, "compile", status, &plugin_error, err);
     }
     QN_TRY(check_bound(p, options, err), err, "checking the weights");
-    return bind_all(p, err);
+    return plan_bind(p, err);
 }
 
 /* Whatever of the plugin runs meanwhile, preparing the model is what it does. */

@@ -1,15 +1,18 @@
 /* sampler.c — greedy and random choice. */
 #include "decode/sampler.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/scrub.h"
+#include "decode/logit_scan.h"
 
 #define DEFAULT_REPEAT_LAST 64u
+/* How many of the best a draw among all tokens looks at first, and how many times as many when that is not enough. */
+#define FIRST_LOOK 64u
+#define LOOK_FURTHER 8u
 
 sampler_options sampler_defaults(void) {
     return (sampler_options){
@@ -113,98 +116,87 @@ static void apply_penalty(const sampler *s, float *logits, const int32_t *recent
     }
 }
 
-/* Index of the greatest finite logit, the lowest id on ties; n when there is none. */
-static uint32_t find_greatest(const float *logits, uint32_t n) {
-    uint32_t best = n;
-    for (uint32_t i = 0; i < n; i++) {
-        if (isfinite(logits[i]) && (best == n || logits[i] > logits[best])) {
-            best = i;
-        }
-    }
-    return best;
+static qn_status fail_without_logits(const sampler *s, error_context *err) {
+    return FAIL(err, QN_CORRUPT, "none of the %u logits is a finite number; the weights or the backend are broken", s->n_tokens);
 }
 
-static int is_better(const sampler_candidate *a, const sampler_candidate *b) {
-    return a->value > b->value || (a->value == b->value && a->id < b->id);
-}
-
-static int compare_candidates(const void *a, const void *b) {
-    return is_better(a, b) ? -1 : 1; /* ids differ, so no two are equal */
-}
-
-/* Keeps the k best of the first n candidates in a heap whose root is the worst of them. */
-static void sift_down(sampler_candidate *heap, uint32_t n, uint32_t at) {
-    for (;;) {
-        uint32_t worst = at;
-        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++) {
-            worst = is_better(&heap[worst], &heap[child]) ? child : worst;
-        }
-        if (worst == at) {
-            return;
-        }
-        const sampler_candidate moved = heap[at];
-        heap[at] = heap[worst];
-        heap[worst] = moved;
-        at = worst;
-    }
-}
-
-/* The k best finite logits, sorted best first, in s->candidates; returns how many. */
-static uint32_t collect_best(sampler *s, const float *logits, uint32_t k) {
-    sampler_candidate *heap = s->candidates;
-    uint32_t n = 0;
-    k = k == 0 || k > s->n_tokens ? s->n_tokens : k;
-    for (uint32_t id = 0; id < s->n_tokens; id++) {
-        const sampler_candidate c = {logits[id], id};
-        if (!isfinite(c.value)) {
-            continue;
-        }
-        if (n < k) {
-            heap[n++] = c;
-            if (n == k) {
-                for (uint32_t i = k / 2; i-- > 0;) {
-                    sift_down(heap, k, i);
-                }
-            }
-        } else if (is_better(&c, &heap[0])) {
-            heap[0] = c;
-            sift_down(heap, k, 0);
-        }
-    }
-    qsort(heap, n, sizeof *heap, compare_candidates);
-    return n;
-}
-
-/* Turns sorted logits into probabilities at the temperature, cuts by top-p and min-p; returns how many stay. */
-static uint32_t cut_candidates(sampler *s, uint32_t n) {
+/* Turns the first n sorted logits into weights at the temperature: the best has 1. Returns their sum. */
+static double weigh_candidates(sampler *s, uint32_t n) {
     sampler_candidate *c = s->candidates;
     const float greatest = c[0].value;
-    double total = 0.0, kept = 0.0;
+    double total = 0.0;
     for (uint32_t i = 0; i < n; i++) {
         c[i].value = expf((c[i].value - greatest) / s->options.temperature);
         total += (double)c[i].value;
     }
-    uint32_t n_kept = 0;
-    while (n_kept < n &&
-           (n_kept == 0 || (kept < (double)s->options.top_p * total && c[n_kept].value >= s->options.min_p))) {
-        kept += (double)c[n_kept++].value; /* min-p compares with the best, whose value is 1 here */
-    }
-    return n_kept;
+    return total;
 }
 
-static uint32_t draw_candidate(sampler *s, uint32_t n) {
-    double total = 0.0, passed = 0.0;
+static bool cuts_any(const sampler *s) {
+    return s->options.top_p < 1.0f || s->options.min_p > 0.0f;
+}
+
+/* How many of n sorted weights top-p and min-p leave, of `total` in all; n + 1 when the cut is not among them. */
+static uint32_t cut_candidates(const sampler *s, uint32_t n, double total) {
+    const sampler_candidate *c = s->candidates;
+    const double enough = s->options.top_p < 1.0f ? (double)s->options.top_p * total : HUGE_VAL;
+    double kept = 0.0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && (kept >= enough || c[i].value < s->options.min_p)) {
+            return i; /* min-p compares with the best, whose weight is 1 */
+        }
+        kept += (double)c[i].value;
+    }
+    return kept >= enough ? n : n + 1;
+}
+
+static double sum_candidates(const sampler *s, uint32_t n) {
+    double total = 0.0;
     for (uint32_t i = 0; i < n; i++) {
         total += (double)s->candidates[i].value;
     }
-    const double point = draw_uniform(s) * total;
+    return total;
+}
+
+/* The candidate where the sum of weights passes `point`; n when it does not. */
+static uint32_t find_point(const sampler *s, uint32_t n, double point) {
+    double passed = 0.0;
     for (uint32_t i = 0; i < n; i++) {
         passed += (double)s->candidates[i].value;
         if (point < passed) {
-            return s->candidates[i].id;
+            return i;
         }
     }
-    return s->candidates[n - 1].id;
+    return n;
+}
+
+/* Draws among the first n candidates, all that there are. */
+static uint32_t draw_candidate(sampler *s, uint32_t n) {
+    const double total = weigh_candidates(s, n);
+    const uint32_t cut = cut_candidates(s, n, total), n_kept = cut < n ? cut : n;
+    const uint32_t at = find_point(s, n_kept, draw_uniform(s) * sum_candidates(s, n_kept));
+    return s->candidates[at < n_kept ? at : n_kept - 1].id;
+}
+
+/* Draws among all finite logits, of which there is one at least. */
+static uint32_t draw_any(sampler *s, const float *logits) {
+    const float greatest = logit_scan_greatest(logits, s->n_tokens);
+    const double all = logit_scan_sum(logits, s->n_tokens, greatest, s->options.temperature);
+    const double uniform = draw_uniform(s);
+    for (uint32_t k = FIRST_LOOK;; k *= LOOK_FURTHER) {
+        k = k < s->n_tokens ? k : s->n_tokens;
+        const uint32_t n = best_logits_collect(logits, s->n_tokens, k, s->candidates);
+        weigh_candidates(s, n);
+        const uint32_t cut = cut_candidates(s, n, all), n_kept = cut < n ? cut : n;
+        const bool is_whole = cut <= n || n < k || k == s->n_tokens;
+        if (!is_whole && cuts_any(s)) {
+            continue; /* what the point is a part of is not known yet */
+        }
+        const uint32_t at = find_point(s, n_kept, uniform * (is_whole ? sum_candidates(s, n_kept) : all));
+        if (at < n_kept || is_whole) {
+            return s->candidates[at < n_kept ? at : n_kept - 1].id;
+        }
+    }
 }
 
 void sampler_adjust(const sampler *s, float *logits, const int32_t *recent, uint32_t n_recent) {
@@ -213,21 +205,21 @@ void sampler_adjust(const sampler *s, float *logits, const int32_t *recent, uint
 }
 
 qn_status sampler_draw(sampler *s, const float *logits, uint32_t *out_id, error_context *err) {
-    if (s->options.temperature == 0.0f || s->options.top_k == 1) {
-        const uint32_t best = find_greatest(logits, s->n_tokens);
+    const bool is_greedy = s->options.temperature == 0.0f || s->options.top_k == 1;
+    if (is_greedy || s->options.top_k == 0) {
+        const uint32_t best = logit_scan_find(logits, s->n_tokens);
         if (best == s->n_tokens) {
-            return FAIL(err, QN_CORRUPT,
-                        "none of the %u logits is a finite number; the weights or the backend are broken", s->n_tokens);
+            return fail_without_logits(s, err);
         }
-        *out_id = best;
+        *out_id = is_greedy ? best : draw_any(s, logits);
         return QN_OK;
     }
-    const uint32_t n = collect_best(s, logits, s->options.top_k);
+    const uint32_t k = s->options.top_k < s->n_tokens ? s->options.top_k : s->n_tokens;
+    const uint32_t n = best_logits_collect(logits, s->n_tokens, k, s->candidates);
     if (n == 0) {
-        return FAIL(err, QN_CORRUPT, "none of the %u logits is a finite number; the weights or the backend are broken",
-                    s->n_tokens);
+        return fail_without_logits(s, err);
     }
-    *out_id = draw_candidate(s, cut_candidates(s, n));
+    *out_id = draw_candidate(s, n);
     return QN_OK;
 }
 
@@ -246,29 +238,25 @@ uint32_t sampler_needs(const sampler *s) {
 
 qn_status sampler_choose_top(sampler *s, const uint32_t *ids, const float *values, uint32_t n, uint32_t *out_id, error_context *err) {
     if (n == 0) {
-        return FAIL(err, QN_CORRUPT, "none of the %u logits is a finite number; the weights or the backend are broken",
-                    s->n_tokens);
+        return fail_without_logits(s, err);
     }
     for (uint32_t i = 0; i < n; i++) {
         s->candidates[i] = (sampler_candidate){values[i], ids[i]};
     }
-    *out_id = sampler_needs(s) == 1 ? ids[0] : draw_candidate(s, cut_candidates(s, n));
+    *out_id = sampler_needs(s) == 1 ? ids[0] : draw_candidate(s, n);
     return QN_OK;
 }
 
 uint32_t sampler_top(sampler *s, const float *logits, uint32_t k, sampler_candidate *out) {
-    double total = 0.0;
-    const uint32_t n = collect_best(s, logits, k == 0 ? 1 : k);
+    const uint32_t wanted = k == 0 ? 1 : k < s->n_tokens ? k : s->n_tokens;
+    const uint32_t n = best_logits_collect(logits, s->n_tokens, wanted, s->candidates);
     if (n == 0) {
         return 0;
     }
-    const double greatest = (double)s->candidates[0].value;
-    for (uint32_t id = 0; id < s->n_tokens; id++) {
-        total += isfinite(logits[id]) ? exp((double)logits[id] - greatest) : 0.0;
-    }
+    const float greatest = s->candidates[0].value;
+    const double log_total = log(logit_scan_sum(logits, s->n_tokens, greatest, 1.0f));
     for (uint32_t i = 0; i < n; i++) {
-        out[i] = (sampler_candidate){(float)((double)s->candidates[i].value - greatest - log(total)),
-                                     s->candidates[i].id};
+        out[i] = (sampler_candidate){(float)((double)s->candidates[i].value - (double)greatest - log_total), s->candidates[i].id};
     }
     return n;
 }

@@ -4,6 +4,9 @@
  * top-p → min-p → draw. The same seed and settings give the same ids whatever the number of threads, because nothing
  * here depends on them.
  *
+ * A draw among all tokens looks at them best first, too, but only as far as the draw goes: first the best 64, then eight times as many,
+ * and so on. What lies behind counts through its sum.
+ *
  * Threading: one thread at a time per sampler.
  * Memory:    one array of candidates allocated at creation; sampling allocates nothing.
  */
@@ -12,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "decode/best_logits.h"
 
 #define SAMPLER_MAX_BIASES 64
 
@@ -29,11 +33,6 @@ typedef struct sampler_options {
         float value;       /* added to the logit; -inf forbids the token */
     } biases[SAMPLER_MAX_BIASES];
 } sampler_options;
-
-typedef struct sampler_candidate {
-    float value;  /* logit, later probability */
-    uint32_t id;
-} sampler_candidate;
 
 typedef struct sampler {
     sampler_options options;

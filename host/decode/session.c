@@ -151,7 +151,7 @@ static qn_status run_step(session *s, const uint32_t *ids, uint32_t n, uint32_t 
         s->failure = status == QN_CANCELLED || status == QN_TIMEOUT ? QN_OK : status;
         return plan_plugin_error(s->p, "step", status, &plugin_error, err);
     }
-    const qn_status intact = mapped_file_check(&s->p->m->file, err);
+    const qn_status intact = model_check_files(s->p->m, err);
     if (intact < 0) {
         s->failure = intact;
         return intact;

@@ -27,10 +27,13 @@ static void judge(const request *r, uint32_t index, const grounding_result *foun
     const request_claim *claim = &r->claims[index];
     const bool is_absent = found->verdict != GROUNDING_CONTRADICTED && claim->score < r->rules->is.grounding.weak;
     gate_result one = *out;
-    if (found->verdict == GROUNDING_SUPPORTED) {
+    if (found->verdict == GROUNDING_SUPPORTED && !found->is_disputed) {
         return;
     }
-    if (found->verdict == GROUNDING_CONTRADICTED) {
+    if (found->verdict == GROUNDING_SUPPORTED) { /* the graph contradicts itself: no run may choose a side */
+        gate_say(&one, VERDICT_REVIEW, CODE_CONTRADICTED, "statement %u: a fact says so, and another has another object for a predicate that has one",
+                 index + 1);
+    } else if (found->verdict == GROUNDING_CONTRADICTED) {
         gate_say(&one, VERDICT_REVIEW, CODE_CONTRADICTED, "statement %u: the predicate has one object, and a fact has another", index + 1);
     } else if (is_absent) {
         gate_say(&one, VERDICT_BLOCK, CODE_GROUNDING, "statement %u: score %.2f, no fact supports it", index + 1, claim->score);

@@ -94,6 +94,12 @@ static uint32_t add_rows(build *s, const char *name, uint64_t width, uint64_t fi
         return PROGRAM_NO_BUFFER;
     }
     const uint32_t buffer = program_weight(&s->b, tensor->type, width, height, name);
+    /* Rows of a fused tensor that begin or end inside a panel are given as standard blocks. */
+    const bool is_whole_panels = first_row % BLK_PANEL_ROWS == 0 &&
+                                 (height % BLK_PANEL_ROWS == 0 || first_row + height == all_rows);
+    if (tensor->is_in_panels && tensor->rank == 2 && is_whole_panels) {
+        program_set_panels(&s->b, buffer);
+    }
     bind_weight(s, buffer, tensor, first_row * width);
     return buffer;
 }
@@ -109,7 +115,12 @@ static void decode_vector(build *s, weight_binding *bound, uint64_t width, float
     if (bound->values == NULL) {
         s->status = FAIL(s->err, QN_NO_HOST_MEM, "out of memory for a vector of %" PRIu64 " elements", width);
     } else {
-        blk_decode(bound->tensor->type, bound->tensor->data, 0, width, bound->values);
+        blk_panels panels;
+        if (model_tensor_panels(bound->tensor, &panels)) {
+            blk_panels_decode_row(&panels, 0, bound->values);
+        } else {
+            blk_decode(bound->tensor->type, bound->tensor->data, 0, width, bound->values);
+        }
         for (uint64_t i = 0; i < width && shift != 0.0f; i++) {
             bound->values[i] += shift;
         }

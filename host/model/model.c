@@ -59,6 +59,23 @@ const model_tensor *model_find(const model *m, const char *name) {
     return NULL;
 }
 
+qn_status model_check_files(const model *m, error_context *err) {
+    const qn_status status = mapped_file_check(&m->file, err);
+    return status < 0 || m->panels == NULL ? status : mapped_file_check(&m->panels->file, err);
+}
+
+bool model_tensor_panels(const model_tensor *tensor, blk_panels *out) {
+    uint64_t n_rows = 1;
+    for (uint32_t k = 1; k < tensor->rank; k++) {
+        n_rows *= tensor->dims[k];
+    }
+    if (!tensor->is_in_panels || !blk_panels_init(out, blk_panel_find(tensor->type), n_rows, tensor->dims[0])) {
+        return false;
+    }
+    blk_panels_attach(out, tensor->data);
+    return true;
+}
+
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err) {
     const blk_info *info = blk_get_info(tensor->type);
     if (info != NULL && info->can_decode) {
@@ -104,7 +121,8 @@ static qn_status open_gguf(model *m, error_context *err) {
         const gguf_tensor *t = &m->gguf.tensors[i];
         m->tensors[i] = (model_tensor){.name = t->name, .hash = t->hash & FNV_Q_MASK, .type = t->type, .rank = t->rank,
                                        .dims = {t->dims[0], t->dims[1], t->dims[2], t->dims[3]},
-                                       .data = m->file.span.data + t->at, .bytes = t->size, .at = t->at, .index = i};
+                                       .data = m->file.span.data + t->at, .bytes = t->size, .at = t->at,
+                                       .file = &m->file, .index = i};
     }
     facts_from_gguf(&m->gguf, m->file.path, &m->facts);
     return QN_OK;
@@ -126,14 +144,17 @@ static qn_status open_p64(model *m, const model_options *options, error_context 
     QN_TRY(allocate_tensors(m, m->p64.header.tensor_count, err), err, "opening %s", m->file.path);
     for (uint32_t i = 0; i < m->n_tensors; i++) {
         const p64_tensor t = p64_get_tensor(&m->p64, i);
+        const bool is_in_panels = blk_panel_of_dtype(t.dtype) != BLK_NO_PANELS;
         m->tensors[i] = (model_tensor){.name = t.name,
                                        .hash = t.source_name_hash & FNV_Q_MASK,
-                                       .type = t.dtype,
+                                       .type = is_in_panels ? t.dtype - BLK_PANEL_DTYPE : t.dtype,
+                                       .is_in_panels = is_in_panels,
                                        .rank = t.rank,
                                        .dims = {t.dims[0], t.dims[1], t.dims[2], t.dims[3]},
                                        .data = t.blob.data,
                                        .bytes = t.blob.size,
                                        .at = t.blob_offset,
+                                       .file = &m->file,
                                        .index = i};
     }
     return QN_OK;
@@ -184,10 +205,7 @@ static qn_status open_format(model *m, const model_options *options, error_conte
     return QN_OK;
 }
 
-static qn_status check_weights(model *m, const model_options *options, team *workers, error_context *err) {
-    if (options->skip_integrity) {
-        return QN_OK;
-    }
+qn_status model_check_weights(model *m, const model_options *options, team *workers, error_context *err) {
     const double begin = clock_seconds();
     mapped_file_will_need(&m->file, 0, m->file.span.size);
     const weight_check check = {.check_values = !options->skip_weight_check, .progress = options->progress,
@@ -294,7 +312,7 @@ static qn_status load_everything(model *m, const model_options *options, team *w
     }
     QN_TRY(read_hparams(m, err), err, "loading %s", m->file.path);
     QN_TRY(check_vocabulary(m, err), err, "loading %s", m->file.path);
-    return check_weights(m, options, workers, err);
+    return options->skip_integrity ? QN_OK : model_check_weights(m, options, workers, err);
 }
 
 qn_status model_open(const char *path, const model_options *options, team *workers, model **out_model,
@@ -320,6 +338,7 @@ qn_status model_open(const char *path, const model_options *options, team *worke
 
 void model_close(model *m) {
     if (m != NULL) {
+        model_close(m->panels);
         tokenizer_destroy(m->tok);
         vocabulary_free(m->words);
         free(m->tensors);

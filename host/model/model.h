@@ -13,6 +13,7 @@
 #include <quoin/blocks.h>
 #include <quoin/gguf.h>
 #include <quoin/p64.h>
+#include <quoin/panels.h>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -34,12 +35,14 @@ enum { MODEL_GGUF = 1, MODEL_P64 = 2 };
 typedef struct model_tensor {
     fmt_str name;       /* as the file spells it */
     uint64_t hash;      /* low 60 bits of FNV-1a-64 of the source name */
-    blk_type type;
+    blk_type type;      /* of the elements, whatever the arrangement */
+    bool is_in_panels;  /* `data` are panels of that type (panels.h), not standard blocks */
     uint32_t rank;
     uint64_t dims[4];   /* dims[0] contiguous; 1 from rank on */
     const uint8_t *data;
     uint64_t bytes;
     uint64_t at;        /* byte offset in the file */
+    const mapped_file *file; /* that `data` lies in; null: in memory */
     uint32_t index;     /* number in the file's own table; MODEL_NO_INDEX: made from facts, no part of the file */
 } model_tensor;
 
@@ -75,6 +78,7 @@ typedef struct model {
     vocabulary *words;        /* storage behind the tokenizer; null when the file has none */
     tokenizer *tok;           /* null when the file has none */
     fmt_str chat_template;    /* size 0 when the file has none */
+    struct model *panels;     /* owned: a container that the tensors' bytes are taken from, or null (model_panels.h) */
     uint64_t weight_bytes;    /* sum of all tensors */
     double check_seconds;     /* spent on checksums and weight checks */
 } model;
@@ -85,8 +89,17 @@ qn_status model_open(const char *path, const model_options *options, team *worke
                      error_context *err);
 void model_close(model *m);
 
+/* Reads all weights with the team as model_open does, for a model that was opened with skip_integrity. */
+qn_status model_check_weights(model *m, const model_options *options, team *workers, error_context *err);
+
+/* QN_OK, or QN_IO when a page of a file of the model could not be read (mapped_file_check). */
+qn_status model_check_files(const model *m, error_context *err);
+
 /* The tensor with this GGUF name, or null. */
 const model_tensor *model_find(const model *m, const char *name);
+
+/* Lays the tensor out as panels; false when it is not in panels. */
+bool model_tensor_panels(const model_tensor *tensor, blk_panels *out);
 
 /* QN_OK when the tensor's type can be computed with; QN_BAD_FILE, naming tensor and type, when it can only be kept. */
 qn_status model_check_type(const model *m, const model_tensor *tensor, error_context *err);

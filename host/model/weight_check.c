@@ -149,8 +149,8 @@ static qn_status judge(const check_job *job, error_context *err) {
 }
 
 qn_status weight_check_run(const model *m, const weight_check *check, team *workers, error_context *err) {
-    if (m->format == MODEL_GGUF && !check->check_values) {
-        return QN_OK;
+    if (m->panels != NULL || (m->format == MODEL_GGUF && !check->check_values)) {
+        return QN_OK; /* panels were checked when they were taken */
     }
     check_job job = {.m = m, .check = check, .n_pieces = cut_pieces(m, check->is_wanted, NULL)};
     job.pieces = calloc(job.n_pieces + 1, sizeof *job.pieces);

@@ -96,12 +96,16 @@ const char *prove_source_policy(const prove_source *source, const p64_file *p64)
     if (source->folder != NULL) {
         return "raw-safetensors";
     }
+    bool has_panels = false;
     for (uint32_t i = 0; i < p64->header.tensor_count; i++) {
         const p64_tensor t = p64_get_tensor(p64, i);
+        const bool is_in_panels = blk_panel_of_dtype(t.dtype) != BLK_NO_PANELS;
+        const uint32_t type = is_in_panels ? t.dtype - BLK_PANEL_DTYPE : t.dtype;
         const gguf_tensor *from = convert_find_source(&source->gguf, t.source_offset);
-        if (from != NULL && from->type != t.dtype) {
-            return policy_of_type(t.dtype);
+        if (from != NULL && from->type != type) {
+            return policy_of_type(type);
         }
+        has_panels = has_panels || is_in_panels;
     }
-    return "byte-preserving";
+    return has_panels ? "panels" : "byte-preserving";
 }

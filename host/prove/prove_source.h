@@ -36,7 +36,7 @@ void prove_source_close(prove_source *source); /* a zeroed one is legal */
 qn_status prove_source_parity(const prove_source *source, const p64_file *p64, const char *p64_path, convert_parity_report *out,
                               error_context *err);
 
-/* What was done to the weights: "byte-preserving", "raw-safetensors", "ffn-q4_0", "ffn-ternary", "q4_k_soa", "f16", "other". Static. */
+/* What was done to the weights: "byte-preserving", "panels" (the same bits, rearranged), "raw-safetensors", "ffn-q4_0", "ffn-ternary", "q4_k_soa", "f16", "other". Static. */
 const char *prove_source_policy(const prove_source *source, const p64_file *p64);
 
 #endif

@@ -104,13 +104,18 @@ typedef struct part_run {
     size_t size;
 } part_run;
 
+/* First position in [at, end) where a special token of the part may begin; most bytes begin none. */
+static size_t skip_ordinary(const tokenizer *tok, const part_run *run, const encode_part *part, size_t at, size_t end) {
+    const bool *starts = part->is_special ? tok->special.starts_any : tok->special.starts_added;
+    while (at < end && !starts[run->text[at]]) {
+        at++;
+    }
+    return at;
+}
+
 /* The special token at text[at] of a part that ends at part_end, or null. */
 static const special_token *match_special(const tokenizer *tok, const part_run *run, const encode_part *part, size_t at,
                                           size_t part_end) {
-    const bool *starts = part->is_special ? tok->special.starts_any : tok->special.starts_added;
-    if (!starts[run->text[at]]) {
-        return NULL;
-    }
     const special_limits limits = {.end = run->text + run->size,
                                    .marker_end = run->text + (part->is_guarded ? at : part->is_special ? part_end : run->size),
                                    .control_end = run->text + (part->is_special ? part_end : at)};
@@ -122,7 +127,11 @@ static qn_status encode_run(encoder *e, const part_run *run) {
     qn_status status = QN_OK;
     for (size_t i = 0; i < run->n_parts && status >= 0; i++) {
         part_end += run->parts[i].size;
-        while (at < part_end && status >= 0) {
+        for (;;) {
+            at = skip_ordinary(e->tok, run, &run->parts[i], at, part_end);
+            if (at >= part_end || status < 0) {
+                break;
+            }
             const special_token *token = match_special(e->tok, run, &run->parts[i], at, part_end);
             if (token == NULL) {
                 at++;

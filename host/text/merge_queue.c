@@ -1,9 +1,11 @@
-/* merge_queue.c — the heap of candidate pairs. */
+/* merge_queue.c — candidate pairs: a heap of them, or, in a short word, a look at each. */
 #include "text/merge_queue.h"
 
 #include "base/scrub.h"
 
 #define NO_SYMBOL UINT32_MAX
+/* Words of up to so many symbols are joined without a heap. */
+#define FEW_SYMBOLS 24u
 
 qn_status merge_reserve(merge_scratch *scratch, size_t n, error_context *err) {
     if (n <= scratch->capacity) {
@@ -60,44 +62,90 @@ static uint64_t pop(uint64_t *heap, size_t *n) {
     return top;
 }
 
-/* Finds out what symbol `index` and its right neighbour join to, and queues it. */
+/* Finds out what symbol `index` and its right neighbour join to. */
+static void judge(merge_symbol *symbols, uint32_t index, merge_rank_fn *rank, const void *ctx) {
+    merge_symbol *symbol = &symbols[index];
+    symbol->rank = symbol->next == NO_SYMBOL ? MERGE_NO_RANK : rank(ctx, symbol, &symbols[symbol->next], &symbol->joined_id);
+}
+
+/* The same, and queues the pair. */
 static void consider(merge_scratch *scratch, size_t *n_heap, uint32_t index, merge_rank_fn *rank, const void *ctx) {
-    merge_symbol *symbol = &scratch->symbols[index];
-    symbol->rank = MERGE_NO_RANK;
-    if (symbol->next != NO_SYMBOL) {
-        symbol->rank = rank(ctx, symbol, &scratch->symbols[symbol->next], &symbol->joined_id);
-    }
-    if (symbol->rank != MERGE_NO_RANK) {
-        push(scratch->heap, n_heap, (uint64_t)symbol->rank << 32 | index);
+    judge(scratch->symbols, index, rank, ctx);
+    if (scratch->symbols[index].rank != MERGE_NO_RANK) {
+        push(scratch->heap, n_heap, (uint64_t)scratch->symbols[index].rank << 32 | index);
     }
 }
 
-void merge_run(merge_scratch *scratch, size_t n, merge_rank_fn *rank, const void *ctx) {
-    merge_symbol *symbols = scratch->symbols;
-    size_t n_heap = 0;
+static void link_symbols(merge_symbol *symbols, size_t n) {
     for (size_t i = 0; i < n; i++) {
         symbols[i].previous = i > 0 ? (uint32_t)i - 1 : NO_SYMBOL;
         symbols[i].next = i + 1 < n ? (uint32_t)i + 1 : NO_SYMBOL;
+    }
+}
+
+/* Symbol `index` takes in its right neighbour. */
+static void join(merge_symbol *symbols, uint32_t index) {
+    merge_symbol *left = &symbols[index], *right = &symbols[left->next];
+    left->id = left->joined_id;
+    left->size += right->size;
+    left->next = right->next;
+    right->rank = MERGE_NO_RANK;
+    if (left->next != NO_SYMBOL) {
+        symbols[left->next].previous = index;
+    }
+}
+
+/* The leftmost of the best pairs; NO_SYMBOL when none can be joined. */
+static uint32_t find_best(const merge_symbol *symbols) {
+    uint32_t best = NO_SYMBOL, rank = MERGE_NO_RANK;
+    for (uint32_t i = 0; i != NO_SYMBOL; i = symbols[i].next) {
+        if (symbols[i].rank < rank) {
+            rank = symbols[i].rank;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Nearly every word has few symbols: looking through all of them each time costs less than keeping a heap. */
+static void run_few(merge_symbol *symbols, size_t n, merge_rank_fn *rank, const void *ctx) {
+    for (size_t i = 0; i < n; i++) {
+        judge(symbols, (uint32_t)i, rank, ctx);
+    }
+    for (uint32_t index = find_best(symbols); index != NO_SYMBOL; index = find_best(symbols)) {
+        join(symbols, index);
+        judge(symbols, index, rank, ctx);
+        if (symbols[index].previous != NO_SYMBOL) {
+            judge(symbols, symbols[index].previous, rank, ctx);
+        }
+    }
+}
+
+static void run_many(merge_scratch *scratch, size_t n, merge_rank_fn *rank, const void *ctx) {
+    merge_symbol *symbols = scratch->symbols;
+    size_t n_heap = 0;
+    for (size_t i = 0; i < n; i++) {
         consider(scratch, &n_heap, (uint32_t)i, rank, ctx);
     }
     while (n_heap > 0) {
         const uint64_t top = pop(scratch->heap, &n_heap);
         const uint32_t index = (uint32_t)top;
-        merge_symbol *left = &symbols[index];
-        if (left->rank != top >> 32) {
+        if (symbols[index].rank != top >> 32) {
             continue; /* the pair is not there any more: one of the two was joined with another */
         }
-        merge_symbol *right = &symbols[left->next];
-        left->id = left->joined_id;
-        left->size += right->size;
-        left->next = right->next;
-        right->rank = MERGE_NO_RANK;
-        if (left->next != NO_SYMBOL) {
-            symbols[left->next].previous = index;
-        }
+        join(symbols, index);
         consider(scratch, &n_heap, index, rank, ctx);
-        if (left->previous != NO_SYMBOL) {
-            consider(scratch, &n_heap, left->previous, rank, ctx);
+        if (symbols[index].previous != NO_SYMBOL) {
+            consider(scratch, &n_heap, symbols[index].previous, rank, ctx);
         }
+    }
+}
+
+void merge_run(merge_scratch *scratch, size_t n, merge_rank_fn *rank, const void *ctx) {
+    link_symbols(scratch->symbols, n);
+    if (n <= FEW_SYMBOLS) {
+        run_few(scratch->symbols, n, rank, ctx);
+    } else {
+        run_many(scratch, n, rank, ctx);
     }
 }

@@ -1,7 +1,7 @@
 /* merge_queue.h — joins neighbouring symbols of a word, best pair first, until no pair can be joined (internal to text/).
  *
  * Both families of tokenizers are this; they differ in what a pair's rank is. The smaller rank goes first, of equal ranks the
- * leftmost. A heap holds the candidates, so a word of n symbols costs n log n, also when all its letters are the same.
+ * leftmost. A heap holds the candidates of a long word, so that n symbols cost n log n, also when all its letters are the same.
  *
  * Threading: one thread at a time per scratch.
  * Memory:    the scratch grows to the longest word and is kept by the caller between words.

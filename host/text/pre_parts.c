@@ -55,9 +55,8 @@ static size_t match_or_pass(const uint8_t *table, const uint8_t *at, const uint8
 /* \p{N} */
 size_t pre_number(const uint8_t *table, const uint8_t *at, const uint8_t *end, bool *is_match) {
     unsigned size;
-    (void)end;
     *is_match = (unicode_class_at(table, at, &size) & UNICODE_NUMBER) != 0;
-    return size;
+    return *is_match ? size : (size_t)(pre_skip_until(table, at + size, end, UNICODE_NUMBER) - at);
 }
 
 /* \p{N}+ */

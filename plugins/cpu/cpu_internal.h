@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include <quoin/abi.h>
+#include <quoin/ext/peak.h>
 #include <quoin/ext/scrub.h>
 #include <quoin/program.h>
 #include <quoin/ops.h>
@@ -171,6 +172,10 @@ qn_status cpu_compile(qn_device *device, const qn_program *program, const qn_lim
 void cpu_prog_free(qn_prog *prog);
 uint64_t cpu_describe(qn_prog *prog, uint32_t op, char *text, uint64_t room);
 
+/* --- cpu_peak.c: quoin.peak/1 ------------------------------------------------------------------------------------------- */
+
+extern const qn_peak cpu_peak_ext;
+
 /* --- cpu_scrub.c: quoin.scrub/1 ----------------------------------------------------------------------------------------- */
 
 extern const qn_scrub cpu_scrub_ext;
@@ -202,20 +207,10 @@ void cpu_plan_slots(qn_prog *prog);
 /* Chooses the form of a weight buffer from the ops that use it, and gives the bytes that the plugin will own for it. */
 uint32_t cpu_weight_form(const qn_prog *prog, uint32_t buffer);
 uint64_t cpu_weight_bytes(const qn_prog *prog, uint32_t buffer);
+/* And those that it uses where they are. */
+uint64_t cpu_weight_borrowed(const qn_prog *prog, uint32_t buffer);
 qn_status cpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint64_t stride, uint32_t n_weights, qn_error *err);
 qn_status cpu_seal(qn_prog *prog, qn_error *err);
-
-/* --- cpu_panels.c: the panel layout ------------------------------------------------------------------------------------ */
-
-/* Index of the panel kind of a format, or CPU_NONE. */
-uint32_t cpu_panel_find(qn_format format);
-/* Lays out panels of a matrix [n_rows][n_cols]; data stays null. */
-void cpu_panels_init(cpu_panels *panels, uint32_t kind, uint32_t n_rows, uint32_t n_cols);
-/* Fills panels [first, last) from rows of the file's format. `tensor` + `first_element` as in qn_weight. */
-void cpu_panels_pack(const cpu_panels *panels, uint8_t *data, uint32_t first, uint32_t last, const uint8_t *tensor,
-                     uint64_t first_element);
-/* The exact inverse for one row: decoded values, as blk_decode gives them. values: [n_cols]. */
-void cpu_panels_decode_row(const cpu_panels *panels, uint32_t row, float *values);
 
 /* --- cpu_session.c ---------------------------------------------------------------------------------------------------- */
 

@@ -2,14 +2,8 @@
  *
  * Two forms of a weight matrix W [N][K]:
  *
- *   panels   quantised formats, rearranged at bind time so that one vector load feeds sixteen rows. Sixteen rows make a panel,
- *            32 elements of K a block; inside a block element k of row r lies at byte 4 r + k % 4 of vector k / 4:
- *
- *              panel: | d | minima | 6- or 8-bit scales | quants: block 0, block 1, … | further bits: block 0, … |
- *
- *            every section begins at a multiple of 64 bytes. Quants are 4 bits (vectors 0..3 in the low nibbles, 4..7 in the
- *            high ones), 8 bits (offset by 128), or 2 bits; the fifth bit, or the fifth and sixth, follow in their own section.
- *            Rows beyond N and elements beyond K hold zero scales, or digits that decode to zero.
+ *   panels   quantised formats, as <quoin/panels.h> lays them out: one vector load feeds sixteen rows. They are packed at bind
+ *            time, or lie in the file already.
  *   rows     every other format, read in place: rows of K elements, one after the other.
  *
  * Activations of class ACT8 are rows of blocks of 32: signed bytes, a scale each, and sums that fold zero points and minima.
@@ -23,64 +17,15 @@
 #include <stdint.h>
 
 #include <quoin/ops.h>
+#include <quoin/panels.h>
 
-enum { CPU_PANEL_ROWS = 16, CPU_BLOCK = 32, CPU_SUPER = 256 };
-
-/* How the scales of a panel format are stored. */
-enum {
-    CPU_SCALE_HALF = 1,      /* f16 d per block */
-    CPU_SCALE_HALF_MIN = 2,  /* f16 d and f16 minimum per block */
-    CPU_SCALE_SUPER_MIN = 3, /* f16 d and dmin per 256, 6-bit scale and minimum per block */
-    CPU_SCALE_SUPER_16 = 4,  /* f16 d per 256, signed 8-bit scale per 16 elements */
-    CPU_SCALE_ONE = 5        /* one f32 for the whole tensor */
-};
-
-/* Facts of a format that is kept as panels: value = d * (q - 2^zero_shift) + min_sign * minimum; zero_shift 31 means 0. */
-typedef struct cpu_panel_kind {
-    qn_format format;
-    uint32_t bits;       /* of a quant: 2, 4, 5, 6 or 8 */
-    uint32_t scales;     /* CPU_SCALE_* */
-    uint32_t zero_shift;
-    int32_t min_sign;    /* +1, -1, or 0 without minima */
-} cpu_panel_kind;
-
-/* CPU_PANEL_FORMATS(X): X(format, kernel name, bits, scales, zero_shift, min_sign) */
-#define CPU_NO_ZERO 31
-#define CPU_PANEL_FORMATS(X)                                     \
-    X(Q4_0, q4_0, 4, CPU_SCALE_HALF, 3, 0)                       \
-    X(Q5_0, q5_0, 5, CPU_SCALE_HALF, 4, 0)                       \
-    X(Q8_0, q8_0, 8, CPU_SCALE_HALF, 7, 0)                       \
-    X(Q4_1, q4_1, 4, CPU_SCALE_HALF_MIN, CPU_NO_ZERO, 1)         \
-    X(Q5_1, q5_1, 5, CPU_SCALE_HALF_MIN, CPU_NO_ZERO, 1)         \
-    X(Q4_K_SOA, q4_k_soa, 4, CPU_SCALE_HALF_MIN, CPU_NO_ZERO, -1) \
-    X(Q4_K, q4_k, 4, CPU_SCALE_SUPER_MIN, CPU_NO_ZERO, -1)       \
-    X(Q5_K, q5_k, 5, CPU_SCALE_SUPER_MIN, CPU_NO_ZERO, -1)       \
-    X(Q6_K, q6_k, 6, CPU_SCALE_SUPER_16, 5, 0)                   \
-    X(TERNARY, ternary, 2, CPU_SCALE_ONE, 0, 0)
-
-enum {
-#define X(FORMAT, name, bits, scales, zero, sign) CPU_PANEL_##FORMAT,
-    CPU_PANEL_FORMATS(X)
-#undef X
-    CPU_N_PANEL_FORMATS
-};
-
-/* A weight matrix as panels. Offsets are bytes from the start of a panel; 0 where the section does not exist. */
-typedef struct cpu_panels {
-    uint32_t kind;           /* CPU_PANEL_* */
-    uint32_t n_rows;         /* N */
-    uint32_t n_cols;         /* K */
-    uint32_t n_panels;       /* ceil(N / 16) */
-    uint32_t n_blocks;       /* ceil(K / 32) */
-    uint32_t min_at;         /* minima: f16 [blocks or superblocks][16]; d stands at 0 in the same shape */
-    uint32_t sub_at;         /* u8 or i8 [blocks][16], or [2 * blocks][16] */
-    uint32_t submin_at;      /* u8 [blocks][16] */
-    uint32_t quants_at;
-    uint32_t high_at;
-    uint64_t panel_bytes;    /* a multiple of 64 */
-    float scale;             /* CPU_SCALE_ONE */
-    const uint8_t *data;     /* [n_panels] panels, 64-byte aligned */
-} cpu_panels;
+enum { CPU_PANEL_ROWS = BLK_PANEL_ROWS, CPU_BLOCK = BLK_PANEL_BLOCK, CPU_SUPER = BLK_PANEL_SUPER };
+enum { CPU_SCALE_HALF = BLK_SCALE_HALF, CPU_SCALE_HALF_MIN = BLK_SCALE_HALF_MIN, CPU_SCALE_SUPER_MIN = BLK_SCALE_SUPER_MIN,
+       CPU_SCALE_SUPER_16 = BLK_SCALE_SUPER_16, CPU_SCALE_ONE = BLK_SCALE_ONE };
+#define CPU_NO_ZERO BLK_NO_ZERO
+#define CPU_PANEL_FORMATS BLK_PANEL_TYPES
+enum { CPU_N_PANEL_FORMATS = BLK_N_PANEL_TYPES };
+typedef blk_panels cpu_panels;
 
 /* A weight matrix read in place. */
 typedef struct cpu_rows {
@@ -194,6 +139,14 @@ typedef void cpu_attend_merge_fn(const float *sums, uint64_t sums_stride, const 
 typedef void cpu_attend_tile_fn(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_ranges,
                                 void *scratch);
 
+/* A loop of nothing but products and sums over registers; `room` is 1024 bytes that it may read and write, aligned to 64. */
+typedef void cpu_peak_fn(uint64_t rounds, void *room);
+typedef struct cpu_peak {
+    cpu_peak_fn *run;
+    uint32_t operations;     /* of one round; a product and its addition are two */
+    const char *name;        /* of the instruction */
+} cpu_peak;
+
 typedef struct cpu_ops {
     const char *panel_isa;   /* instruction set of the panel_ and quantize entries, as describe() prints it */
     const char *rows_isa;    /* of the rows_ entries */
@@ -216,10 +169,8 @@ typedef struct cpu_ops {
     cpu_attend_few_fn *attend_few;
     cpu_attend_merge_fn *attend_merge;
     cpu_attend_tile_fn *attend_tile;
+    cpu_peak peaks[2];       /* QN_PEAK_* */
 } cpu_ops;
-
-/* The facts of each panel format, indexed by CPU_PANEL_*. */
-extern const cpu_panel_kind cpu_panel_kinds[CPU_N_PANEL_FORMATS];
 
 /* Highest instruction set that a table may use. */
 enum { CPU_ISA_C = 0, CPU_ISA_AVX2 = 1, CPU_ISA_AVX512 = 2, CPU_ISA_NEON = 3, CPU_ISA_AUTO = 4 };

@@ -44,5 +44,8 @@ const void *QN_CALL cpu_get_ext(const char *id) {
     if (id != NULL && strcmp(id, QN_EXT_SCRUB) == 0) {
         return &cpu_scrub_ext;
     }
+    if (id != NULL && strcmp(id, QN_EXT_PEAK) == 0) {
+        return &cpu_peak_ext;
+    }
     return id != NULL && strcmp(id, QN_EXT_PROFILE) == 0 ? &profile : NULL;
 }

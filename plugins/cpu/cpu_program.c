@@ -26,12 +26,23 @@ static const char *refuse_state(const qn_program *program, const uint32_t *opera
     return NULL;
 }
 
+/* Rows so long that a panel of them would have 2^32 bytes. */
+static bool has_long_panels(const qn_buffer *buffer) {
+    const uint32_t kind = blk_panel_find(buffer->format);
+    cpu_panels panels;
+    return buffer->role == QN_ROLE_WEIGHT && buffer->rank == 2 && kind != BLK_NO_PANELS &&
+           !blk_panels_init(&panels, kind, buffer->dims[1], buffer->dims[0]);
+}
+
 /* Why this op cannot be run, or null. */
 static const char *refuse_op(const qn_program *program, const qn_op *op) {
     const uint32_t *const operands = qn_program_operands(program, op);
     for (uint32_t i = 0; i < op->n_inputs + op->n_outputs; i++) {
         if (!has_small_dims(qn_program_buffer(program, operands[i]))) {
             return "a dimension exceeds 2^31";
+        }
+        if (has_long_panels(qn_program_buffer(program, operands[i]))) {
+            return "sixteen rows of a weight exceed 2^32 bytes";
         }
     }
     switch (op->op) {
@@ -73,7 +84,7 @@ qn_status cpu_check(qn_device *device, const qn_program *program, const qn_compi
     }
     qn_status status = copy_options(theirs, &options, err);
     if (status == QN_OK) {
-        status = qn_program_validate(program, program->total_bytes, err);
+        status = qn_program_validate_flags(program, program->total_bytes, QN_BUFFER_PANELS, err);
     }
     for (uint32_t i = 0; status == QN_OK && i < program->n_ops; i++) {
         qn_verdict *const verdict = (qn_verdict *)(void *)((char *)verdicts + i * stride);
@@ -217,7 +228,7 @@ qn_status cpu_compile(qn_device *device, const qn_program *program, const qn_lim
         return qn_fail(err, QN_BAD_ARG, "compile: a null argument");
     }
     qn_status status = copy_options(theirs, &options, err);
-    status = status != QN_OK ? status : qn_program_validate(program, program->total_bytes, err);
+    status = status != QN_OK ? status : qn_program_validate_flags(program, program->total_bytes, QN_BUFFER_PANELS, err);
     status = status != QN_OK ? status : qn_limits_read(program, limits, &own_limits, err);
     if (status != QN_OK) {
         return status;
@@ -284,9 +295,8 @@ qn_status cpu_plan_memory(qn_device *device, const qn_program *program, const qn
         const qn_buffer *const info = qn_program_buffer(prog->program, i);
         if (info->role == QN_ROLE_WEIGHT) {
             const uint64_t packed = cpu_weight_bytes(prog, i);
-            const uint64_t rows = qn_buffer_rows(info, 1, 1, 1);
             plan.host_bytes[QN_MEM_WEIGHTS] += packed;
-            plan.borrowed_bytes += packed == 0 ? qn_format_bytes(info->format, info->dims[0]) * rows : 0;
+            plan.borrowed_bytes += packed == 0 ? cpu_weight_borrowed(prog, i) : 0;
         } else if (info->role == QN_ROLE_STATE) {
             plan.host_bytes[QN_MEM_STATE] += cpu_state_bytes(prog, i);
         }

@@ -90,7 +90,7 @@ static void run_embed(const cpu_run *run, const cpu_stage *stage, const cpu_op *
     for (uint32_t t = s->row; t < s->last_row; t++) {
         float *const row = y + (size_t)t * stage->width;
         if (weight->form == CPU_WEIGHT_PANELS) {
-            cpu_panels_decode_row(&weight->as.panels, (uint32_t)ids[t], row);
+            blk_panels_decode_row(&weight->as.panels, (uint32_t)ids[t], row);
         } else {
             cpu_decode_columns(&weight->as.rows, (uint32_t)ids[t], 0, stage->width, row);
         }

@@ -9,10 +9,13 @@
 uint32_t cpu_weight_form(const qn_prog *prog, uint32_t buffer) {
     const qn_buffer *const info = qn_program_buffer(prog->program, buffer);
     bool gathered = false;
+    if ((info->flags & QN_BUFFER_PANELS) != 0) {
+        return CPU_WEIGHT_PANELS;
+    }
     for (uint32_t i = 0; i < prog->n_ops; i++) {
         const cpu_op *const op = &prog->ops[i];
         if (op->kind == QN_OP_MATMUL && op->in[0] == buffer) {
-            return cpu_panel_find(info->format) != CPU_NONE ? CPU_WEIGHT_PANELS : CPU_WEIGHT_ROWS;
+            return blk_panel_find(info->format) != BLK_NO_PANELS ? CPU_WEIGHT_PANELS : CPU_WEIGHT_ROWS;
         }
         gathered = gathered || (op->kind == QN_OP_EMBED && op->in[0] == buffer);
     }
@@ -33,14 +36,32 @@ static uint64_t file_bytes(const qn_buffer *info, uint64_t first_element) {
     return first_element / format->block_elems * format->block_bytes + qn_format_bytes(info->format, count);
 }
 
+static void lay_out(const qn_buffer *info, cpu_panels *out) {
+    blk_panels_init(out, blk_panel_find(info->format), n_rows_of(info), info->dims[0]);
+}
+
+static bool is_in_panels(const qn_buffer *info) {
+    return (info->flags & QN_BUFFER_PANELS) != 0;
+}
+
 uint64_t cpu_weight_bytes(const qn_prog *prog, uint32_t buffer) {
     const qn_buffer *const info = qn_program_buffer(prog->program, buffer);
-    if (cpu_weight_form(prog, buffer) != CPU_WEIGHT_PANELS) {
+    if (cpu_weight_form(prog, buffer) != CPU_WEIGHT_PANELS || is_in_panels(info)) {
         return 0;
     }
     cpu_panels panels;
-    cpu_panels_init(&panels, cpu_panel_find(info->format), (uint32_t)n_rows_of(info), (uint32_t)info->dims[0]);
+    lay_out(info, &panels);
     return panels.n_panels * panels.panel_bytes;
+}
+
+uint64_t cpu_weight_borrowed(const qn_prog *prog, uint32_t buffer) {
+    const qn_buffer *const info = qn_program_buffer(prog->program, buffer);
+    if (is_in_panels(info)) {
+        cpu_panels panels;
+        lay_out(info, &panels);
+        return blk_panels_bytes(&panels);
+    }
+    return qn_format_bytes(info->format, info->dims[0]) * n_rows_of(info);
 }
 
 /* --- Binding ---------------------------------------------------------------------------------------------------------- */
@@ -57,13 +78,13 @@ static void pack_share(void *arg, uint32_t worker, uint32_t n_workers) {
     uint64_t first;
     uint64_t last;
     cpu_share(job->panels->n_panels, worker, n_workers, &first, &last);
-    cpu_panels_pack(job->panels, job->data, (uint32_t)first, (uint32_t)last, job->tensor, job->first_element);
+    blk_panels_pack(job->panels, job->data, (uint32_t)first, (uint32_t)last, job->tensor, job->first_element);
 }
 
 static qn_status bind_panels(qn_prog *prog, const qn_buffer *info, const qn_weight *weight, cpu_weight *out, qn_error *err) {
     const qn_host *const host = prog->host;
     cpu_panels *const panels = &out->as.panels;
-    cpu_panels_init(panels, cpu_panel_find(info->format), (uint32_t)n_rows_of(info), (uint32_t)info->dims[0]);
+    lay_out(info, panels);
     const uint64_t bytes = panels->n_panels * panels->panel_bytes;
     uint8_t *const data = host->mem_alloc(host->ctx, QN_MEM_WEIGHTS, bytes, 4096);
     if (data == NULL) {
@@ -79,6 +100,26 @@ static qn_status bind_panels(qn_prog *prog, const qn_buffer *info, const qn_weig
     host->team_run(host->ctx, pack_share, &job);
     if ((weight->flags & QN_WEIGHT_BORROW) != 0 && host->weight_done != NULL) {
         host->weight_done(host->ctx, weight->data, file_bytes(info, weight->first_element));
+    }
+    return QN_OK;
+}
+
+/* Panels that are there already: in place, or a copy of them. */
+static qn_status take_panels(qn_prog *prog, const qn_buffer *info, const qn_weight *weight, cpu_weight *out, qn_error *err) {
+    const qn_host *const host = prog->host;
+    cpu_panels *const panels = &out->as.panels;
+    lay_out(info, panels);
+    blk_panels_attach(panels, weight->data);
+    panels->data += weight->first_element / info->dims[0] / CPU_PANEL_ROWS * panels->panel_bytes;
+    if ((weight->flags & QN_WEIGHT_COPY) != 0) {
+        const uint64_t bytes = panels->n_panels * panels->panel_bytes;
+        out->owned = host->mem_alloc(host->ctx, QN_MEM_WEIGHTS, bytes, 4096);
+        if (out->owned == NULL) {
+            return qn_fail(err, QN_NO_HOST_MEM, "no host memory for %llu bytes of weight '%s'", (unsigned long long)bytes,
+                           qn_program_name(prog->program, info));
+        }
+        memcpy(out->owned, panels->data, bytes);
+        panels->data = out->owned;
     }
     return QN_OK;
 }
@@ -111,6 +152,43 @@ static qn_status bind_in_place(qn_prog *prog, const qn_buffer *info, const qn_we
     return QN_OK;
 }
 
+/* Bytes that must be readable from the start of the tensor on. */
+static uint64_t needed_bytes(const qn_buffer *info, uint64_t first_element) {
+    if (!is_in_panels(info)) {
+        return file_bytes(info, first_element);
+    }
+    cpu_panels panels;
+    lay_out(info, &panels);
+    return blk_panels_bytes(&panels) + first_element / info->dims[0] / CPU_PANEL_ROWS * panels.panel_bytes;
+}
+
+/* Can the weight begin at this element of its tensor? */
+static bool is_border(const qn_buffer *info, uint64_t element) {
+    if (is_in_panels(info)) {
+        return element % (info->dims[0] * CPU_PANEL_ROWS) == 0;
+    }
+    return info->format == QN_FORMAT_TERNARY || element % qn_format_find(info->format)->block_elems == 0;
+}
+
+static qn_status check_weight(const qn_buffer *info, const char *name, const qn_weight *weight, qn_error *err) {
+    const uintptr_t alignment = is_in_panels(info) ? BLK_PANEL_ALIGN : 4;
+    if ((weight->flags != QN_WEIGHT_COPY && weight->flags != QN_WEIGHT_BORROW) || weight->data == NULL ||
+        (uintptr_t)weight->data % alignment != 0) {
+        return qn_fail(err, QN_BAD_ARG, "bind_weights: '%s' needs data aligned to %u and one of COPY and BORROW", name,
+                       (unsigned)alignment);
+    }
+    if (!is_border(info, weight->first_element)) {
+        return qn_fail(err, QN_BAD_ARG, "bind_weights: '%s' begins at element %llu, inside a block of %s%s", name,
+                       (unsigned long long)weight->first_element, qn_format_name(info->format),
+                       is_in_panels(info) ? " panels" : "");
+    }
+    if (weight->first_element > UINT64_MAX / 16 || weight->bytes < needed_bytes(info, weight->first_element)) {
+        return qn_fail(err, QN_BAD_ARG, "bind_weights: '%s' needs %llu bytes, %llu given", name,
+                       (unsigned long long)needed_bytes(info, weight->first_element), (unsigned long long)weight->bytes);
+    }
+    return QN_OK;
+}
+
 static qn_status bind_one(qn_prog *prog, const void *theirs, qn_error *err) {
     qn_weight weight;
     const qn_status copied = qn_copy_in(&weight, sizeof weight, QN_LEAST_qn_weight, theirs);
@@ -123,23 +201,15 @@ static qn_status bind_one(qn_prog *prog, const void *theirs, qn_error *err) {
     const qn_buffer *const info = qn_program_buffer(prog->program, weight.buffer);
     const char *const name = qn_program_name(prog->program, info);
     cpu_weight *const out = &prog->weights[weight.buffer];
-    const uint32_t how = weight.flags;
     if (out->bound) {
         return qn_fail(err, QN_BAD_STATE, "bind_weights: '%s' is bound already", name);
     }
-    if ((how != QN_WEIGHT_COPY && how != QN_WEIGHT_BORROW) || weight.data == NULL || ((uintptr_t)weight.data & 3u) != 0) {
-        return qn_fail(err, QN_BAD_ARG, "bind_weights: '%s' needs data aligned to 4 and one of COPY and BORROW", name);
+    qn_status status = check_weight(info, name, &weight, err);
+    if (status == QN_OK) {
+        status = is_in_panels(info)              ? take_panels(prog, info, &weight, out, err)
+                 : out->form == CPU_WEIGHT_PANELS ? bind_panels(prog, info, &weight, out, err)
+                                                  : bind_in_place(prog, info, &weight, out, err);
     }
-    if (info->format != QN_FORMAT_TERNARY && weight.first_element % qn_format_find(info->format)->block_elems != 0) {
-        return qn_fail(err, QN_BAD_ARG, "bind_weights: '%s' begins at element %llu, inside a block of %s", name,
-                       (unsigned long long)weight.first_element, qn_format_name(info->format));
-    }
-    if (weight.first_element > UINT64_MAX / 16 || weight.bytes < file_bytes(info, weight.first_element)) {
-        return qn_fail(err, QN_BAD_ARG, "bind_weights: '%s' needs %llu bytes, %llu given", name,
-                       (unsigned long long)file_bytes(info, weight.first_element), (unsigned long long)weight.bytes);
-    }
-    const qn_status status = out->form == CPU_WEIGHT_PANELS ? bind_panels(prog, info, &weight, out, err)
-                                                            : bind_in_place(prog, info, &weight, out, err);
     out->bound = status == QN_OK;
     return status;
 }

@@ -1,6 +1,6 @@
 # isa.cmake: which kernel sources exist for which processor, and their flags. Flags stand on these files alone, so that no other
 # code of the plugin can hold an instruction that was not asked for; intrinsics are included nowhere else.
-set(cpu_kernel_groups panel rows vector attention)
+set(cpu_kernel_groups panel rows vector attention peak)
 set(cpu_isa_flags_c "")
 set(cpu_isa_flags_avx2 -mavx2 -mfma -mf16c)
 set(cpu_isa_flags_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mprefer-vector-width=512)

@@ -265,6 +265,37 @@ static void every_broken_rule_is_refused_with_its_text(void **state) {
     }
 }
 
+/* A weight matrix of a format that has panels, made of one of the program's own. */
+static qn_buffer *matrix_of(qn_program *p) {
+    qn_buffer *w = operand_buffer(p, QN_OP_MATMUL, 0);
+    w->format = QN_FORMAT_TERNARY; /* rows of any length */
+    w->flags = QN_BUFFER_PANELS;
+    return w;
+}
+
+static void panels_are_accepted_by_those_who_know_them_only(void **state) {
+    fixture *f = *state;
+    renew(f);
+    matrix_of(f->program);
+    const uint64_t n_bytes = f->program->total_bytes;
+    assert_int_equal(qn_program_validate_flags(f->program, n_bytes, QN_BUFFER_PANELS, &f->error), QN_OK);
+    assert_int_equal(qn_program_validate(f->program, n_bytes, &f->error), QN_TOO_NEW);
+    matrix_of(f->program)->flags = 2 | QN_BUFFER_PANELS;
+    assert_int_equal(qn_program_validate_flags(f->program, n_bytes, QN_BUFFER_PANELS, &f->error), QN_TOO_NEW);
+}
+
+static void panels_of_what_has_none_are_refused(void **state) {
+    fixture *f = *state;
+    renew(f);
+    const uint64_t n_bytes = f->program->total_bytes;
+    matrix_of(f->program)->format = QN_FORMAT_F32;
+    assert_int_equal(qn_program_validate_flags(f->program, n_bytes, QN_BUFFER_PANELS, &f->error), QN_BAD_ARG);
+    assert_non_null(strstr(f->error.text, "no panels"));
+    renew(f);
+    operand_buffer(f->program, QN_OP_ADD, 2)->flags = QN_BUFFER_PANELS;
+    assert_int_equal(qn_program_validate_flags(f->program, n_bytes, QN_BUFFER_PANELS, &f->error), QN_BAD_ARG);
+}
+
 static void a_program_that_is_cut_short_is_refused_at_every_length(void **state) {
     fixture *f = *state;
     /* Behind the names, the last section, there is only padding. */
@@ -365,6 +396,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sound_program_is_accepted),
         cmocka_unit_test(every_broken_rule_is_refused_with_its_text),
+        cmocka_unit_test(panels_are_accepted_by_those_who_know_them_only),
+        cmocka_unit_test(panels_of_what_has_none_are_refused),
         cmocka_unit_test(a_program_that_is_cut_short_is_refused_at_every_length),
         cmocka_unit_test(an_unaligned_or_absent_program_is_refused),
         cmocka_unit_test(a_program_with_longer_elements_is_accepted_when_their_tails_are_zero),

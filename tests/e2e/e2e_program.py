@@ -205,6 +205,49 @@ def bench_tells_load_prefill_decode_and_the_ceiling(t):
     said = t.exits(0, 'bench', model, '-p', '8', '-n', '4', '-r', '1', '--json').json()
     t.true(said['prefill_tokens_per_s']['median'] > 0 and said['decode_tokens_per_s']['median'] > 0, 'speeds')
     t.true(said['read_ceiling_bytes_per_s'] > 0 and said['bytes_per_token'] > 0, 'ceiling')
+    t.true(said['products_per_token']['decode']['f32'] + said['products_per_token']['decode']['int8'] > 0, 'products')
+    if os.path.exists(CPU_PLUGIN):
+        t.true(said['peaks']['int8']['operations_per_s'] > 0 and said['peaks']['f32']['instruction'] != '', 'peaks')
+        t.true(0 < said['prefill_share_of_peak'] < 1, 'share of the peak')
+
+
+@test
+def bench_measures_load_in_parts_several_depths_and_text(t):
+    with open(t.path('text'), 'wb') as f:
+        f.write(b'hello world ' * 100)
+    said = t.exits(0, 'bench', tiny(t), '-p', '8', '-n', '2', '-r', '1', '-d', '0,3,9', '--text', t.path('text'), '--json').json()
+    t.equal([row['depth'] for row in said['decode']], [0, 3, 9])
+    t.true(all(row['tokens_per_s']['median'] > 0 for row in said['decode']), 'speeds')
+    load = said['load']
+    parts = [load[key] for key in ('open_s', 'verify_s', 'backend_s', 'bind_s')]
+    t.true(min(parts) >= 0 and abs(sum(parts) - load['total_s']) < 1e-3 and load['first_token_s'] > 0, f'parts {load}')
+    t.equal(said['tokenizer']['bytes'], 1200)
+    t.true(min(said['sampling'].values()) > 0 and said['detokenize_us_per_token'] > 0, 'text')
+
+
+@test
+def bench_compares_with_an_earlier_run_and_warns_of_what_is_different(t):
+    model, base = tiny(t), ['-p', '8', '-n', '2', '-r', '1']
+    with open(t.path('before.json'), 'wb') as f:
+        f.write(t.exits(0, 'bench', model, *base, '-t', '1', '--json').out)
+    same = t.exits(0, 'bench', model, *base, '-t', '1', '--compare', t.path('before.json'))
+    t.has(same.out, 'before', 'now', 'decode at depth 0', 'sampling, greedy')
+    t.lacks(same.err, 'warning')
+    other = t.exits(0, 'bench', model, *base, '-t', '2', '--compare', t.path('before.json'), '--json')
+    t.has(other.err, 'another', 'number of threads')
+    t.true(all(row['speed'] > 0 for row in other.json()['compared']), 'rows')
+
+
+@test
+def bench_refuses_depths_and_files_that_are_none(t):
+    model = tiny(t)
+    for depth in ('', '1,', 'x', '1;2', '9999999', '-1', ','.join('1' * 17)):
+        t.has(t.exits(2, 'bench', model, f'--depth={depth}').err, '--depth')
+    with open(t.path('broken'), 'wb') as f:
+        f.write(b'{"model": }')
+    t.has(t.exits(1, 'bench', model, '--compare', t.path('broken')).err, 'line 1, column', 'quoin bench --json')
+    t.has(t.exits(6, 'bench', model, '--compare', t.path('absent')).err, 'cannot be opened')
+    t.has(t.exits(6, 'bench', model, '-p', '8', '-n', '2', '--text', t.path('absent')).err, 'absent')
 
 
 @test

@@ -6,8 +6,8 @@
               on base and formats, adapt on model, ground, rules and wal on graph, constrain on graph and decode,
               govern on ground, keys, rules and wal, convert also uses what model and text know; prove
               on convert, wal and decode; certify on decode, and on the decoder of blocks of conform's oracle
-    plugins   abi, <quoin/blocks.h> with what it includes, and their own folder; those for devices also what they share, in plugins/gpu
-    conform   abi, <quoin/blocks.h> and itself; but for core and ops also host's base and backends
+    plugins   abi, <quoin/blocks.h> and <quoin/panels.h> with what they include, and their own folder; those for devices also what they share, in plugins/gpu
+    conform   abi, <quoin/blocks.h>, <quoin/panels.h> and itself; but for core and ops also host's base and backends
     tests, examples   anything
 """
 import os
@@ -16,7 +16,7 @@ import re
 from source_tree import run
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
-BLOCKS = {"quoin/blocks.h", "quoin/fmt.h"}
+BLOCKS = {"quoin/blocks.h", "quoin/panels.h", "quoin/fmt.h"}
 
 # Modules of host/ and those each may use besides itself.
 HOST = {
@@ -32,6 +32,7 @@ HOST = {
     "wal": {"base", "graph", "keys"},
     "rules": {"base", "graph"},
     "decode": {"base", "backends", "model", "text"},
+    "bench": {"base", "backends", "model", "text", "decode"},
     "prove": {"base", "model", "convert", "graph", "keys", "wal", "decode"},
     "certify": {"base", "backends", "model", "text", "decode"},
     "sentinel": {"base", "text", "decode"},
@@ -39,7 +40,7 @@ HOST = {
     "constrain": {"base", "backends", "model", "text", "graph", "decode"},
     "govern": {"base", "graph", "ground", "keys", "model", "prove", "rules", "wal"},
     "engine": {"base", "backends", "model", "text", "decode", "govern", "convert", "adapt"},
-    "cli": {"base", "backends", "model", "text", "decode", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal",
+    "cli": {"base", "backends", "model", "text", "decode", "bench", "govern", "convert", "graph", "ground", "rules", "constrain", "engine", "keys", "wal",
             "adapt", "sentinel", "residency", "prove", "certify"},
     "serve": {"base", "backends", "model", "text", "decode", "govern", "engine"},
 }
@@ -71,7 +72,7 @@ def judge(folder, module, target, owner, quoted, path, root):
         return None if not quoted or is_own else f'formats/ includes "{target}", which is not its own'
     if folder == "plugins":
         if owner == "host" or (owner == "formats" and target not in BLOCKS):
-            return f"a plugin sees abi/ and <quoin/blocks.h> only, not <{target}>"
+            return f"a plugin sees abi/, <quoin/blocks.h> and <quoin/panels.h> only, not <{target}>"
         if PLUGIN_FORBIDDEN.match(target):
             return f"a plugin has no business with <{target}>"
         is_own = os.path.exists(os.path.join(root, os.path.dirname(path), target)) or os.path.exists(
@@ -85,7 +86,7 @@ def judge(folder, module, target, owner, quoted, path, root):
         if is_host and (module in ("", "core", "ops") or (quoted and first not in CONFORM_HOST)):
             return f'conform/{module} does not use "{target}" of host/'
         if owner == "formats" and target not in BLOCKS and not (is_host or target == "quoin/span.h"):
-            return f"conform/ sees <quoin/blocks.h> of formats/ alone, not <{target}>"
+            return f"conform/ sees <quoin/blocks.h> and <quoin/panels.h> of formats/ alone, not <{target}>"
         return None
     if folder == "host" and quoted:
         first = target.split("/")[0]

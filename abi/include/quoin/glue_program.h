@@ -171,7 +171,17 @@ QN_GLUE qn_status qn_pv_dims_(const qn_buffer *b, uint32_t index, const char *na
     return QN_OK;
 }
 
-QN_GLUE qn_status qn_pv_buffer_(const qn_program *p, uint32_t index, qn_error *err) {
+/* Panels are for matrices of the formats that <quoin/panels.h> has a layout for. */
+QN_GLUE int qn_pv_has_panels_(const qn_buffer *b) {
+    switch (b->format) {
+    case QN_FORMAT_Q4_0: case QN_FORMAT_Q4_1: case QN_FORMAT_Q5_0: case QN_FORMAT_Q5_1: case QN_FORMAT_Q8_0:
+    case QN_FORMAT_Q4_K: case QN_FORMAT_Q5_K: case QN_FORMAT_Q6_K: case QN_FORMAT_Q4_K_SOA: case QN_FORMAT_TERNARY:
+        return b->role == QN_ROLE_WEIGHT && b->rank == 2;
+    default: return 0;
+    }
+}
+
+QN_GLUE qn_status qn_pv_buffer_(const qn_program *p, uint32_t index, uint32_t known_flags, qn_error *err) {
     const qn_buffer *b = qn_program_buffer(p, index);
     const qn_format_info *info = qn_format_find(b->format);
     const char *name;
@@ -193,8 +203,12 @@ QN_GLUE qn_status qn_pv_buffer_(const qn_program *p, uint32_t index, qn_error *e
         return qn_fail(err, QN_BAD_ARG, "program: buffer %u (%s): cell group %u; the program has %u, and only states belong to one", index,
                        name, b->group, p->n_groups);
     }
-    if (b->flags != 0 || !qn_pv_is_zero_(b, sizeof(qn_buffer), p->buffer_stride)) {
+    if ((b->flags & ~known_flags) != 0 || !qn_pv_is_zero_(b, sizeof(qn_buffer), p->buffer_stride)) {
         return qn_fail(err, QN_TOO_NEW, "program: buffer %u (%s): a flag or member that is not known here is set", index, name);
+    }
+    if ((b->flags & QN_BUFFER_PANELS) != 0 && !qn_pv_has_panels_(b)) {
+        return qn_fail(err, QN_BAD_ARG, "program: buffer %u (%s): a buffer of role %u, rank %u and format %s has no panels", index, name,
+                       b->role, b->rank, info->name);
     }
     if (b->symbols[0] == QN_DIM_FIXED && b->format != QN_FORMAT_TERNARY && b->dims[0] % info->block_elems != 0) {
         return qn_fail(err, QN_BAD_ARG, "program: buffer %u (%s): row length %llu is no multiple of the block of %u of %s", index, name,
@@ -203,7 +217,7 @@ QN_GLUE qn_status qn_pv_buffer_(const qn_program *p, uint32_t index, qn_error *e
     return qn_pv_dims_(b, index, name, err);
 }
 
-QN_GLUE qn_status qn_pv_tables_(const qn_program *p, qn_error *err) {
+QN_GLUE qn_status qn_pv_tables_(const qn_program *p, uint32_t known_flags, qn_error *err) {
     for (uint32_t g = 0; g < p->n_groups; g++) {
         const qn_cell_group *group = qn_program_group(p, g);
         if (group->flags != 0 || !qn_pv_is_zero_(group, sizeof(qn_cell_group), p->group_stride)) {
@@ -211,7 +225,7 @@ QN_GLUE qn_status qn_pv_tables_(const qn_program *p, qn_error *err) {
         }
     }
     for (uint32_t b = 0; b < p->n_buffers; b++) {
-        const qn_status status = qn_pv_buffer_(p, b, err);
+        const qn_status status = qn_pv_buffer_(p, b, known_flags, err);
         if (status != QN_OK) {
             return status;
         }
@@ -531,11 +545,11 @@ QN_GLUE qn_status qn_pv_ops_(qn_pv_ *v) {
 /* Checks every rule about the n_bytes at `bytes` (aligned to 8). No byte outside is read and none is believed unchecked.
  * QN_OK, or with a text in *err: BAD_ARG (malformed), UNSUPPORTED (an op, format or profile not in the registries), TOO_NEW (a
  * member that this header does not know is set). err->op names the op where there is one. */
-QN_GLUE qn_status qn_program_validate(const void *bytes, uint64_t n_bytes, qn_error *err) {
+QN_GLUE qn_status qn_program_validate_flags(const void *bytes, uint64_t n_bytes, uint32_t known_flags, qn_error *err) {
     qn_pv_ v;
     qn_status status = qn_pv_header_(bytes, n_bytes, err);
     if (status == QN_OK) {
-        status = qn_pv_tables_((const qn_program *)bytes, err);
+        status = qn_pv_tables_((const qn_program *)bytes, known_flags, err);
     }
     if (status == QN_OK) {
         memset(&v, 0, sizeof v);
@@ -544,6 +558,10 @@ QN_GLUE qn_status qn_program_validate(const void *bytes, uint64_t n_bytes, qn_er
         status = qn_pv_ops_(&v);
     }
     return status;
+}
+
+QN_GLUE qn_status qn_program_validate(const void *bytes, uint64_t n_bytes, qn_error *err) {
+    return qn_program_validate_flags(bytes, n_bytes, 0, err);
 }
 
 /* --- Places for act buffers ------------------------------------------------------------------------------------------- */

@@ -48,6 +48,11 @@ enum {
     QN_FORMAT_END_ = 65535
 };
 
+enum {
+    QN_BUFFER_PANELS = 1u /* a weight [N][K] is bound as panels of sixteen rows (weights below): the same bits, rearranged. A plugin
+                             that does not know them answers TOO_NEW to the program, and the host asks again with standard blocks */
+};
+
 typedef struct qn_buffer {
     uint32_t role;      /* QN_ROLE_* */
     qn_format format;
@@ -56,7 +61,7 @@ typedef struct qn_buffer {
     uint64_t dims[QN_MAX_RANK];   /* unused ones are 1; symbolic ones 0 */
     uint32_t symbols[QN_MAX_RANK]; /* QN_DIM_* */
     uint32_t name_at;   /* offset in the names section of a terminated string, for messages */
-    uint32_t flags;     /* 0 */
+    uint32_t flags;     /* QN_BUFFER_* */
 } qn_buffer;
 
 enum { QN_OP_LAYER_END = 1u /* a device border may be put behind this op */ };
@@ -137,6 +142,9 @@ enum {
     QN_WEIGHT_BORROW = 2u  /* data is valid until prog_free, read-only */
 };
 
+/* The weight of a buffer with QN_BUFFER_PANELS: `data` is the start of the tensor's panels as <quoin/panels.h> defines them (for
+ * TERNARY the 64 bytes with the scale), aligned to 64; first_element is the first of a row whose number is a multiple of 16; the
+ * rows of the buffer end where the tensor's do, or their number is a multiple of 16 too. */
 typedef struct qn_weight {
     uint32_t size;
     uint32_t buffer;       /* number of a weight buffer; its format and dims are the program's */

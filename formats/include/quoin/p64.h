@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include <quoin/fmt.h>
+#include <quoin/panels.h>
 #include <quoin/span.h>
 
 #ifdef __cplusplus
@@ -116,7 +117,7 @@ typedef struct p64_tensor {
     uint32_t index;
     fmt_str name;       /* as stored: the source name, or "tensor." and 16 digits of its hash in extended files */
     p64_role role;      /* any number; outside P64_ROLE_... treat it as P64_ROLE_UNKNOWN */
-    uint32_t dtype;     /* blk_type; unknown numbers are possible */
+    uint32_t dtype;     /* blk_type, or BLK_PANEL_DTYPE + blk_type; unknown numbers are possible */
     uint32_t manifold_index;
     uint32_t layer;     /* manifold_index, or P64_NO_LAYER when that is n_layer */
     uint32_t rank;      /* 1..4 */
@@ -215,6 +216,12 @@ fmt_str p64_get_token(const p64_file *file, uint32_t id);
 /* Walks the merges in rank order: start with *at = tokenizer.merges_at, call n_merges times. */
 void p64_next_merge(const p64_file *file, uint64_t *at, fmt_str *out_left, fmt_str *out_right);
 
+/* Name of an element type for people: "Q4_0", "Q4_0 panels", "unknown". Static. */
+const char *p64_dtype_name(uint32_t dtype);
+
+/* True when the tensor is kept as panels (panels.h); *out then shows them in the blob. */
+bool p64_tensor_panels(const p64_tensor *t, blk_panels *out);
+
 /* Name of a role for people: "attention K"; "unknown" for numbers outside the table. Static. */
 const char *p64_role_name(p64_role role);
 
@@ -254,6 +261,7 @@ typedef struct p64_piece {
     uint32_t crc;          /* CRC-32C of these bytes */
     uint64_t bad_trits_at; /* offset in the blob of the first ternary byte above 242, or FMT_NO_INDEX */
     uint64_t nonfinite;    /* first element (of its block) that is not finite, or FMT_NO_INDEX */
+    uint64_t stray_at;     /* offset in the blob of the first byte of panels that no packing gives, or FMT_NO_INDEX */
 } p64_piece;
 
 /* Size for the pieces of tensor `index`: near `wanted` bytes, and cutting no block in two. A work counter hands out
@@ -268,7 +276,8 @@ void p64_check_piece(const p64_file *file, uint32_t index, uint64_t begin, uint6
 void p64_join_piece(p64_piece *all, const p64_piece *next);
 p64_piece p64_piece_empty(void);
 
-/* Judges a whole tensor by its joined pieces: rules tensor-crc, ternary-scale, ternary-byte, weight-finite. */
+/* Judges a whole tensor by its joined pieces: rules tensor-crc, ternary-scale, ternary-byte, panel-bits,
+ * weight-finite. */
 fmt_status p64_judge_tensor(const p64_file *file, uint32_t index, const p64_piece *whole, fmt_diag *diag);
 
 /* All of the above for one tensor, on this thread. [any-thread] [no-alloc] */
@@ -285,7 +294,8 @@ bool p64_diag_precedes(const fmt_diag *a, const fmt_diag *b);
 typedef uint32_t p64_layout;
 enum {
     P64_LAYOUT_PACKED = 0, /* layer-major order, layer-pack alignment, schedule */
-    P64_LAYOUT_PLAIN = 1   /* source order, every blob on a page, no schedule */
+    P64_LAYOUT_PLAIN = 1,  /* source order, every blob on a page, no schedule */
+    P64_LAYOUT_PANEL = 2   /* packed, and matrices as panels of sixteen rows: what kernels read in place */
 };
 
 typedef uint32_t p64_form;
@@ -366,9 +376,11 @@ typedef struct p64_plan {
     uint64_t tokenizer_bytes, string_bytes, blob_floor;
     uint64_t size;          /* bytes of the finished file, a multiple of 64 */
     uint32_t n_converted;   /* tensors that change their type */
+    uint32_t n_panels;      /* tensors that are written as panels */
     uint32_t n_kept;        /* tensors that should have changed, but had to stay as they are (a note each) */
     uint32_t metadata_crc;  /* known after p64_write */
     p64_plan_entry *entries; /* [tensor_count] in table order; in the caller's memory */
+    uint8_t *panel_room;     /* in the caller's memory: for the rows and the bytes of a panel */
     uint8_t *work;           /* in the caller's memory */
     uint64_t work_bytes;
 } p64_plan;

@@ -2,7 +2,7 @@
 # the two against each other. Files and folders are completed where an option takes one.
 
 _quoin_options_common='--json --quiet --verbose --help --config --threads --backend --plugin --plugin-dir --probe-timeout --no-probe-speed --verify-backend -q -v -h -t -b'
-_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --chunk --layers-on --adapter -c'
+_quoin_options_engine='--ctx --numeric --kv --companion --assume --strict --no-weight-check --integrity --keep-panels --chunk --layers-on --adapter -c'
 _quoin_options_governed='--governed --explain --intent --frame --profile --scope'
 _quoin_options_sampling='--temp --top-k --top-p --min-p --repeat-penalty --repeat-last --seed --logit-bias'
 
@@ -44,7 +44,7 @@ _quoin_options() {
             ;;
         rules) echo '--shapes --rules --closed --derived --depth --max-facts -s -r' ;;
         perplexity) echo "--file --windows -f $_quoin_options_engine" ;;
-        bench) echo "--prompt-length --decode-length --depth --repeat --profile -p -n -d -r $_quoin_options_engine" ;;
+        bench) echo "--prompt-length --decode-length --depth --repeat --text --compare --profile -p -n -d -r $_quoin_options_engine" ;;
         query)
             echo '--prefix --where --select --distinct --limit --offset --count --exists --format --explain --terms --strict -p -w -s -n -c -f'
             ;;
@@ -73,7 +73,7 @@ _quoin_values() {
         --base) [ "$2" = publish ] && echo 'base32 base58 hex' ;;
         --long-literals) echo 'refuse reject' ;;
         --privacy) echo 'sanctuary restricted commons' ;;
-        --layout) echo 'packed plain auto' ;;
+        --layout) echo 'packed panel plain auto' ;;
         --weights) echo 'keep q4_k_soa f16 ffn-q4_0 ffn-ternary' ;;
         --template)
             echo 'chatml llama2 llama3 gemma mistral-v1 mistral-v3 mistral-tekken mistral-v7 mistral-v7-tekken phi3 phi4 phi4-mini zephyr' ;;

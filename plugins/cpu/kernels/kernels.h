@@ -14,7 +14,8 @@
     void cpu_panel_install_##isa(cpu_ops *ops); \
     void cpu_rows_install_##isa(cpu_ops *ops);  \
     void cpu_vector_install_##isa(cpu_ops *ops); \
-    void cpu_attention_install_##isa(cpu_ops *ops)
+    void cpu_attention_install_##isa(cpu_ops *ops); \
+    void cpu_peak_install_##isa(cpu_ops *ops)
 
 CPU_DECLARE_GROUPS(c);
 CPU_DECLARE_GROUPS(avx2);
@@ -22,5 +23,7 @@ CPU_DECLARE_GROUPS(avx512);
 CPU_DECLARE_GROUPS(neon);
 void cpu_panel_install_avx512vnni(cpu_ops *ops);
 void cpu_panel_install_dotprod(cpu_ops *ops);
+void cpu_peak_install_avx512vnni(cpu_ops *ops);
+void cpu_peak_install_dotprod(cpu_ops *ops);
 
 #endif

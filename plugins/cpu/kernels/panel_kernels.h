@@ -236,7 +236,7 @@ SIMD_INLINE void unpack_chunk(const cpu_panels *w, const uint8_t *panel, uint32_
 static void unpack(const cpu_panels *w, const uint8_t *panel, uint32_t first, uint32_t n, chunk *to) {
     switch (w->kind) {
 #define X(FORMAT, name, bits, scales, zero, sign) \
-    case CPU_PANEL_##FORMAT: unpack_chunk(w, panel, first, n, to, bits, scales, sign); break;
+    case BLK_PANEL_##FORMAT: unpack_chunk(w, panel, first, n, to, bits, scales, sign); break;
         CPU_PANEL_FORMATS(X)
 #undef X
     default: break;
@@ -326,7 +326,7 @@ SIMD_INLINE void run_tokens(tile *t, const chunk *c, const uint8_t *acts, uint64
 }
 
 /* Formats whose tiles are equal but for the zero point share one: `bits` matters only where products are added in 16 bits. */
-SIMD_INLINE void run_kind(const cpu_panel_kind *kind, tile *t, const chunk *c, const void *acts, uint64_t act_stride, uint32_t n_tokens,
+SIMD_INLINE void run_kind(const blk_panel_kind *kind, tile *t, const chunk *c, const void *acts, uint64_t act_stride, uint32_t n_tokens,
                           const cpu_out *out, uint32_t first_panel, const uint32_t n_panels) {
 #define RUN(bits, scales, zero) run_tokens(t, c, acts, act_stride, n_tokens, out, first_panel, n_panels, bits, scales, zero)
 #ifdef SIMD_HAS_VNNI
@@ -367,11 +367,11 @@ static void panel_gemm(const cpu_panels *w, uint32_t first, uint32_t last, const
             }
 #if SIMD_TILE_PANELS == 2
             if (n_panels == 2) {
-                run_kind(&cpu_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 2);
+                run_kind(&blk_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 2);
             } else
 #endif
             {
-                run_kind(&cpu_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 1);
+                run_kind(&blk_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 1);
             }
         }
         p += n_panels;
@@ -401,7 +401,7 @@ static void expand_chunk(uint32_t kind, const chunk *c, uint32_t n, float *to) {
     for (uint32_t i = 0; i < n; i++) {
         switch (kind) {
 #define X(FORMAT, name, bits, scales, zero, sign) \
-        case CPU_PANEL_##FORMAT: expand_block(c, i, to + (size_t)i * CPU_BLOCK * 16, scales, zero); break;
+        case BLK_PANEL_##FORMAT: expand_block(c, i, to + (size_t)i * CPU_BLOCK * 16, scales, zero); break;
             CPU_PANEL_FORMATS(X)
 #undef X
         default: break;
@@ -443,7 +443,7 @@ static void gemv_f32(const cpu_panels *w, uint32_t first, uint32_t last, const f
         }
         switch (w->kind) {
 #define X(FORMAT, name, bits, scales, zero, sign) \
-        case CPU_PANEL_##FORMAT: gemv_f32_panel(w, panel, x, acc, bits, scales, zero, sign); break;
+        case BLK_PANEL_##FORMAT: gemv_f32_panel(w, panel, x, acc, bits, scales, zero, sign); break;
             CPU_PANEL_FORMATS(X)
 #undef X
         default: break;
@@ -522,7 +522,7 @@ static void quantize(const float *x, uint32_t n, void *row) {
 
 void CPU_ISA(cpu_panel_install)(cpu_ops *ops) {
     ops->panel_isa = CPU_ISA_NAME;
-#define X(FORMAT, name, bits, scales, zero, sign) ops->panel_gemv[CPU_PANEL_##FORMAT] = gemv_##name;
+#define X(FORMAT, name, bits, scales, zero, sign) ops->panel_gemv[BLK_PANEL_##FORMAT] = gemv_##name;
     CPU_PANEL_FORMATS(X)
 #undef X
     ops->panel_gemm = panel_gemm;

@@ -1,21 +1,31 @@
 #!/usr/bin/env python3
-"""Speed beside another engine: quoin bench and llama-bench in alternating pairs on the same GGUF file.
+"""Speed beside other engines: quoin and each of them in alternating pairs on the same GGUF file, and the table of ratios.
 
-    tests/bench/peers/compare.py [options] [MODEL.gguf …]
+    tests/bench/peers/compare.py [options] [MODEL.gguf[=OURS.p64] …]
 
-    --quoin PATH        the program (default: build/release/bin/quoin, else build/dev/bin/quoin)
-    --engine PATH       a llama-bench, of llama.cpp or of a fork that keeps its options and its JSON (default: the one that
-                        tests/full/get-engine built, else llama-cpp-python's low-level interface, which measures the same way)
-    --engine-args TEXT  more options for that binary; --quoin-args TEXT: more for quoin bench
-    --threads 1,2       thread counts (default: 1,2)        --prefill N, --decode N    tokens (default: 512 and 128)
-    --depth N           positions filled before decoding (default: 0)                  --pairs N    (default: 5)
-    --wait SECONDS      before each run, wait up to so long for a second in which others used under a tenth of a processor (default: 0)
-    --json FILE         all single results                  --report FILE              the table, besides standard output
+    --quoin PATH          the program (default: build/release/bin/quoin, else build/dev/bin/quoin)
+    --engine [NAME=]PATH[ OPTIONS]   a llama-bench, of llama.cpp or of a fork that keeps its protocol, such as ik_llama.cpp; may be given several
+                          times, also the same one with other options: 'ik-rtr=/opt/ik/llama-bench -rtr 1 -fa 1'. Default: the one that
+                          tests/full/get-engine built, else llama-cpp-python's low-level interface, which measures the same way
+    --quoin-args TEXT     more options for quoin
+    --random SHAPE:FORMAT a model with random weights (random_model.py); may be given several times; kept in build/peers/models
+    --modes LIST          of decode, prefill, depth, load, perplexity (default: decode,prefill)
+    --threads 1,2         thread counts (default: 1,2)       --pairs N      (default: 5)
+    --prefill N,… --decode N    tokens (default: 512 and 128)
+    --depth N,…           depths of the mode depth, 64 tokens each (default: 2048)
+    --text FILE --window N --windows N    of the mode perplexity (default window: 512; all windows)
+    --wait SECONDS        before each run, wait up to so long for a second in which others used under a tenth of a processor (default: 0)
+    --json FILE           all single results                 --report FILE  the table, besides standard output
 
-Without MODEL the two models of the full tests are measured. A pair is one run of each program, each with its own warm-up; pairs
-begin in turn with one and with the other, so that a slow minute of the machine meets both. The table has the medians of the runs,
-the median of the pairs' ratios and their range. How many processors others took meanwhile is printed with each pair, kept in the JSON,
-and said in the table where it is more than a tenth: such a table says little.
+Without MODEL and --random the two models of the full tests are measured. MODEL.gguf=OURS.p64: quoin runs this container, made of the GGUF.
+
+A pair is one run of each program, each with its own warm-up; pairs begin in turn with one and with the other, so that a slow minute of the
+machine meets both. The table has the medians of the runs, the median of the pairs' ratios and their range. How many processors others took
+meanwhile is printed with each pair, kept in the JSON, and said in the table where it is more than a tenth: such a table says little.
+
+Modes: decode and prefill are tokens per second; depth is decode behind that many positions. load is the wall time of the whole process on a
+warm page cache, with a prompt of four tokens and no warm-up, up to the first token, and the most memory that was resident: there less is better.
+perplexity is computed once by each, and is not a matter of speed.
 """
 import argparse
 import datetime
@@ -25,15 +35,19 @@ import shlex
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', '..', 'support'))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', '..', 'support')]
 sys.dont_write_bytecode = True
-import peers  # noqa: E402  (found through the line above)
+import engines  # noqa: E402  (found through the line above)
+import peers  # noqa: E402
 
 RUN_LIMIT = 3600    # seconds
 BUSY = 0.1          # processors used by others from which on a measurement is doubtful
+DEPTH_TOKENS = 64
+MODES = ('decode', 'prefill', 'depth', 'load', 'perplexity')
 
 
 def read_busy():
@@ -52,113 +66,94 @@ def wait_until_quiet(limit):
             return
 
 
+def finish(child, limit):
+    """Both streams, exit status and resource use of a child; its memory is told by wait4, and only once."""
+    timer = threading.Timer(limit, child.kill)
+    timer.start()
+    streams = [b'', b'']
+    reader = threading.Thread(target=lambda: streams.__setitem__(1, child.stderr.read()))
+    reader.start()
+    streams[0] = child.stdout.read()
+    reader.join()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    timer.cancel()
+    return *(s.decode('utf-8', 'replace') for s in streams), used
+
+
 def run_timed(command, wait):
-    """(standard output, processors that others used on average meanwhile)."""
+    """What a run printed on both streams, and {'wall', 'rss_mib', 'others': processors that others used meanwhile}."""
     wait_until_quiet(wait)
-    busy, begin, own = read_busy(), time.monotonic(), os.times()
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=RUN_LIMIT)
-    wall, now = time.monotonic() - begin, os.times()
-    if done.returncode != 0:
-        raise SystemExit(f'{shlex.join(command)}: exit {done.returncode}\n{done.stderr.decode("utf-8", "replace")[-2000:]}')
-    used = now.children_user + now.children_system - own.children_user - own.children_system
-    return done.stdout, max(0.0, (read_busy() - busy - used) / wall)
+    busy, begin = read_busy(), time.monotonic()
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    output, errors, used = finish(child, RUN_LIMIT)
+    wall = time.monotonic() - begin
+    if child.returncode != 0:
+        raise SystemExit(f'{shlex.join(command)}: exit {child.returncode}\n{errors[-2000:]}')
+    others = max(0.0, (read_busy() - busy - used.ru_utime - used.ru_stime) / wall)
+    return output, errors, {'wall': wall, 'rss_mib': used.ru_maxrss / 1024, 'others': round(others, 3)}
 
 
-class Quoin:
-    name = 'quoin'
-
-    def __init__(self, options):
-        self.path, self.more = options.quoin, shlex.split(options.quoin_args)
-        self.version = subprocess.run([self.path, '--version'], stdout=subprocess.PIPE).stdout.decode().splitlines()[0]
-        self.seen = {}
-
-    def command(self, model, threads, o):
-        return [self.path, 'bench', model, '-p', str(o.prefill), '-n', str(o.decode), '-d', str(o.depth), '-r', '1', '-t', str(threads), '--json',
-                *self.more]
-
-    def read(self, output):
-        result = json.loads(output)
-        self.seen = {'backend': result['backend'], 'read_ceiling_bytes_per_s': result['read_ceiling_bytes_per_s'],
-                     'bytes_per_token': result['bytes_per_token'], 'profile': result.get('profile') or []}
-        return {'prefill': result['prefill_tokens_per_s']['median'], 'decode': result['decode_tokens_per_s']['median']}
+def measure_once(engine, model, threads, work, wait):
+    """{'value': …} of one run: tokens per second, or seconds and MiB for load, or the perplexity."""
+    output, errors, run = run_timed(engine.command(model, threads, work), wait)
+    if work['kind'] != 'load':
+        run['value'] = engine.read(work, output, errors)
+    return run
 
 
-class LlamaBench:
-    def __init__(self, options, path):
-        self.path, self.more = path, shlex.split(options.engine_args)
-        self.name, self.version = os.path.basename(path), path
-
-    def command(self, model, threads, o):
-        depth = ['-d', str(o.depth)] if o.depth > 0 else []
-        return [self.path, '-m', model, '-p', str(o.prefill), '-n', str(o.decode), *depth, '-r', '1', '-t', str(threads), '-o', 'json', *self.more]
-
-    def read(self, output):
-        rates = {}
-        for row in json.loads(output):
-            rates['prefill' if row['n_prompt'] > 0 else 'decode'] = row['avg_ts']
-            self.version = f'{self.path}, build {row.get("build_commit")}'
-        return rates
-
-
-class LlamaPython:
-    name, version = 'llama.cpp', 'llama-cpp-python'
-
-    def __init__(self):
-        self.python = peers.python()
-
-    def command(self, model, threads, o):
-        if o.depth > 0:
-            raise SystemExit('--depth needs a llama-bench; give one with --engine')
-        return [self.python, '-B', peers.ENGINE_SCRIPT, 'bench', model, '--threads', str(threads), '--prefill', str(o.prefill), '--decode',
-                str(o.decode)]
-
-    def read(self, output):
-        result = json.loads(output)
-        self.version = result['engine']
-        return result
-
-
-def open_engine(options):
-    if options.engine:
-        return LlamaBench(options, options.engine)
-    path = peers.bench_binary()
-    if path is None:
-        peers.python()      # builds it, llama-bench too
-        path = peers.bench_binary()
-    return LlamaBench(options, path) if path else LlamaPython()
-
-
-def measure_pair(engines, model, threads, options):
-    """{engine name: {'prefill': tokens/s, 'decode': …, 'others': processors}}, in the order of `engines`."""
-    pair = {}
-    for engine in engines:
-        output, others = run_timed(engine.command(model, threads, options), options.wait)
-        rates = engine.read(output)
-        pair[engine.name] = {'prefill': rates['prefill'], 'decode': rates['decode'], 'others': round(others, 3)}
-    return pair
-
-
-def measure(ours, theirs, model, threads, options):
+def measure_pairs(ours, theirs, model, threads, work, options):
     pairs = []
-    for number in range(options.pairs):
+    n_pairs = 1 if work['kind'] == 'perplexity' else options.pairs
+    for number in range(n_pairs):
         order = [ours, theirs] if number % 2 == 0 else [theirs, ours]
-        pairs.append(measure_pair(order, model, threads, options))
-        print(f'{os.path.basename(model)}, {threads} threads, pair {number + 1} of {options.pairs}: '
-              + '; '.join(f'{name} {r["prefill"]:.1f} and {r["decode"]:.1f} tok/s, others used {r["others"]:.2f} processors'
-                          for name, r in pairs[-1].items()), file=sys.stderr, flush=True)
+        runs = {engine.name: measure_once(engine, model, threads, work, options.wait) for engine in order}
+        pairs.append(runs)
+        print(f'{os.path.basename(model)}, {describe(work)}, {threads} threads, pair {number + 1} of {n_pairs}: '
+              + '; '.join(f'{name} {run.get("value", run["wall"]):.3f}, others used {run["others"]:.2f} processors' for name, run in runs.items()),
+              file=sys.stderr, flush=True)
     return pairs
 
 
-def summarise(ours, theirs, model, threads, pairs, work):
-    ratios = [p[ours.name][work] / p[theirs.name][work] for p in pairs]
-    return {'model': os.path.basename(model), 'work': work, 'threads': threads, 'ours': statistics.median(p[ours.name][work] for p in pairs),
-            'theirs': statistics.median(p[theirs.name][work] for p in pairs), 'ratio': statistics.median(ratios), 'least': min(ratios),
-            'most': max(ratios)}
+def describe(work):
+    if work['kind'] == 'decode':
+        return f'decode {work["tokens"]}' + (f' at depth {work["depth"]}' if work['depth'] else '')
+    return f'prefill {work["tokens"]}' if work['kind'] == 'prefill' else work['kind']
+
+
+def list_works(options):
+    works = []
+    for mode in options.modes:
+        if mode == 'decode':
+            works.append({'kind': 'decode', 'tokens': options.decode, 'depth': 0})
+        elif mode == 'prefill':
+            works += [{'kind': 'prefill', 'tokens': n} for n in options.prefill]
+        elif mode == 'depth':
+            works += [{'kind': 'decode', 'tokens': min(options.decode, DEPTH_TOKENS), 'depth': n} for n in options.depth]
+        elif mode == 'load':
+            works.append({'kind': 'load'})
+        else:
+            works.append({'kind': 'perplexity', 'text': options.text, 'window': options.window, 'windows': options.windows})
+    return works
+
+
+def summarise(ours, theirs, model, threads, work, pairs):
+    """One row for each quantity of the work."""
+    kinds = [('wall', 'load to first token', 's'), ('rss_mib', 'resident memory', 'MiB')] if work['kind'] == 'load' else [
+        ('value', describe(work), '' if work['kind'] == 'perplexity' else 'tok/s')]
+    rows = []
+    for key, name, unit in kinds:
+        ratios = [pair[ours.name][key] / pair[theirs.name][key] for pair in pairs]
+        rows.append({'model': os.path.basename(model), 'work': name, 'unit': unit, 'threads': threads, 'engine': theirs.name,
+                     'ours': statistics.median(pair[ours.name][key] for pair in pairs),
+                     'theirs': statistics.median(pair[theirs.name][key] for pair in pairs),
+                     'ratio': statistics.median(ratios), 'least': min(ratios), 'most': max(ratios)})
+    return rows
 
 
 def name_slowest(profile):
     """The op that took the most of a decode step, or nothing when the backend does not tell."""
-    total = sum(op['us_per_token'] for op in profile)
+    total = sum(op['us_per_token'] for op in profile or [])
     if total <= 0:
         return ''
     worst = max(profile, key=lambda op: op['us_per_token'])
@@ -171,22 +166,39 @@ def read_cpu():
     return f'{names[0] if names else os.uname().machine}, {os.cpu_count()} processors'
 
 
-def make_report(ours, theirs, rows, slowest, others, options):
+def form(value, unit):
+    return f'{value:.4f}' if unit == '' else f'{value:.2f}' if unit == 's' else f'{value:.1f}'
+
+
+def make_table(rows):
+    """One line for each model, work and number of threads, with all engines side by side, and the best of them for us to beat."""
+    names = list(dict.fromkeys(row['engine'] for row in rows))
+    head = ['model', 'work', 'threads', 'quoin'] + [cell for name in names for cell in (name, 'ratio', 'range')]
+    lines = ['| ' + ' | '.join(head) + ' |', '|---|---|---:' + '|---:' + '|---:|---:|---' * len(names) + '|']
+    groups = {}
+    for row in rows:
+        groups.setdefault((row['model'], row['work'], row['threads']), {})[row['engine']] = row
+    for (model, work, threads), cells in groups.items():
+        unit = next(iter(cells.values()))['unit']
+        ours = statistics.median(row['ours'] for row in cells.values())
+        line = [model, f'{work}, {unit}' if unit else work, str(threads), form(ours, unit)]
+        for name in names:
+            row = cells.get(name)
+            line += [form(row['theirs'], unit), f'{row["ratio"]:.3f}' if unit == '' else f'{row["ratio"]:.2f}',
+                     f'{row["least"]:.2f}–{row["most"]:.2f}'] if row else ['', '', '']
+        lines.append('| ' + ' | '.join(line) + ' |')
+    return lines
+
+
+def make_report(rows, versions, commands, slowest, others, notes, options):
     now = datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC')
-    lines = [f'{now}; {read_cpu()}; {ours.version}; {theirs.version}; medians of {options.pairs} alternating pairs.', '',
-             f'| model | work | threads | {ours.name} tok/s | {theirs.name} tok/s | ratio | range |', '|---|---|---:|---:|---:|---:|---|']
-    for r in rows:
-        size = options.prefill if r['work'] == 'prefill' else options.decode
-        depth = f' at depth {options.depth}' if r['work'] == 'decode' and options.depth else ''
-        lines.append(f'| {r["model"]} | {r["work"]} {size}{depth} | {r["threads"]} | {r["ours"]:.1f} | {r["theirs"]:.1f} | {r["ratio"]:.2f} '
-                     f'| {r["least"]:.2f}–{r["most"]:.2f} |')
+    lines = [f'{now}; {read_cpu()}; {"; ".join(versions)}; medians of {options.pairs} alternating pairs. Ratio: quoin divided by the other; '
+             'for load and memory less is better.', '', *make_table(rows)]
     if others > BUSY:
         lines += ['', f'Others used {others:.2f} processors meanwhile (median): these numbers say little.']
-    if any(op for _, op in slowest):
-        lines += [''] + [f'- Slowest op of a decode step, {where}: {op}' for where, op in slowest if op]
-    example = (rows[0]['model'], rows[0]['threads'])
-    lines += ['', 'Commands, one run of each per pair:', '', '    ' + shlex.join(ours.command(*example, options)),
-              '    ' + shlex.join(theirs.command(*example, options))]
+    lines += [''] * bool(notes) + [f'- Not measured: {note}' for note in notes]
+    lines += [''] * bool(slowest) + [f'- Slowest op of a decode step, {where}: {op}' for where, op in slowest]
+    lines += ['', 'Commands, one run of each per pair:', ''] + ['    ' + shlex.join(words) for words in commands]
     return '\n'.join(lines) + '\n'
 
 
@@ -198,45 +210,108 @@ def find_quoin():
     return None
 
 
-def parse():
-    parser = argparse.ArgumentParser(description='quoin bench and llama-bench in alternating pairs on the same files')
-    parser.add_argument('models', nargs='*', metavar='MODEL.gguf')
-    for name, default in (('quoin', find_quoin()), ('engine', None), ('engine-args', ''), ('quoin-args', ''), ('json', None), ('report', None)):
+def parse_engine(text):
+    """'[NAME=]PATH[ OPTIONS]' as a LlamaBench."""
+    first, _, more = text.partition(' ')
+    name, _, path = first.rpartition('=')
+    return engines.LlamaBench(path, name or None, more)
+
+
+def open_engines(options):
+    if options.engine:
+        return [parse_engine(text) for text in options.engine]
+    path = peers.bench_binary()
+    if path is None:
+        python = peers.python()      # builds it, llama-bench too
+        path = peers.bench_binary()
+    return [engines.LlamaBench(path)] if path else [engines.LlamaPython(python, peers.ENGINE_SCRIPT)]
+
+
+def make_random(text):
+    """Path of a random model 'SHAPE:FORMAT', written when it is missing."""
+    shape, _, kind = text.partition(':')
+    path = os.path.join(peers.FOLDER, 'models', f'random-{shape}-{kind}.gguf')
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run([sys.executable, '-B', os.path.join(HERE, '..', 'random_model.py'), path, '--shape', shape, '--format', kind], check=True)
+    return path
+
+
+def list_models(options):
+    """[GGUF], and {GGUF: our container of it}."""
+    given = [text.partition('=') for text in options.models]
+    models = [first for first, _, _ in given] + [make_random(text) for text in options.random]
+    return models or [peers.model(name) for name in peers.MODELS], {first: other for first, _, other in given if other}
+
+
+def numbers(text):
+    return [int(x) for x in text.split(',')]
+
+
+def parse(words=None):
+    parser = argparse.ArgumentParser(description='quoin beside other engines, in alternating pairs on the same files')
+    parser.add_argument('models', nargs='*', metavar='MODEL.gguf[=OURS.p64]')
+    for name, default in (('quoin', find_quoin()), ('quoin-args', ''), ('text', None), ('json', None), ('report', None)):
         parser.add_argument('--' + name, default=default)
-    for name, default in (('prefill', 512), ('decode', 128), ('depth', 0), ('pairs', 5), ('wait', 0)):
+    for name in ('engine', 'random'):
+        parser.add_argument('--' + name, action='append', default=[])
+    for name, default in (('decode', 128), ('pairs', 5), ('wait', 0), ('window', 512), ('windows', 0)):
         parser.add_argument('--' + name, type=int, default=default)
-    parser.add_argument('--threads', type=lambda text: [int(x) for x in text.split(',')], default=[1, 2])
-    options = parser.parse_args()
+    for name, default in (('threads', [1, 2]), ('prefill', [512]), ('depth', [2048])):
+        parser.add_argument('--' + name, type=numbers, default=default)
+    parser.add_argument('--modes', type=lambda text: text.split(','), default=['decode', 'prefill'])
+    options = parser.parse_args(words)
+    unknown = [mode for mode in options.modes if mode not in MODES]
+    if unknown:
+        parser.error(f'--modes {",".join(unknown)}: choose from {", ".join(MODES)}')
+    if 'perplexity' in options.modes and options.text is None:
+        parser.error('the mode perplexity needs --text FILE')
     if options.quoin is None:
         parser.error('no quoin is built; give one with --quoin')
     return options
 
 
+def measure_all(ours, others, models, options):
+    rows, singles, slowest, busy, commands, notes = [], [], [], [], [], []
+    for model in models:
+        for threads in options.threads:
+            for work in list_works(options):
+                for theirs in others:
+                    try:
+                        words = [engine.command(model, threads, work) for engine in (ours, theirs)]
+                    except engines.Unable as reason:
+                        notes += [f'{describe(work)} with {theirs.name}: {reason}'] if reason.args[0] not in str(notes) else []
+                        continue
+                    pairs = measure_pairs(ours, theirs, model, threads, work, options)
+                    rows += summarise(ours, theirs, model, threads, work, pairs)
+                    busy += [run['others'] for pair in pairs for run in pair.values()]
+                    commands += [line for line in words if model == models[0] and threads == options.threads[0] and line not in commands]
+                    singles.append({'model': model, 'threads': threads, 'work': work, 'engine': theirs.name, 'pairs': pairs})
+                if work['kind'] == 'decode' and work['depth'] == 0 and name_slowest(ours.seen.get('profile')):
+                    slowest.append((f'{os.path.basename(model)} with {threads} threads', name_slowest(ours.seen['profile'])))
+    return rows, singles, slowest, busy, commands, notes
+
+
 def main():
     options = parse()
     try:
-        models = options.models or [peers.model(name) for name in peers.MODELS]
-        ours, theirs = Quoin(options), open_engine(options)
+        models, containers = list_models(options)
+        ours, others = engines.Quoin(options.quoin, options.quoin_args, containers), open_engines(options)
     except peers.Missing as reason:
         print(f'compare.py: {reason}', file=sys.stderr)
         return 77
-    rows, singles, slowest, others = [], [], [], []
-    for model in models:
-        for threads in options.threads:
-            pairs = measure(ours, theirs, model, threads, options)
-            rows += [summarise(ours, theirs, model, threads, pairs, work) for work in ('decode', 'prefill')]
-            slowest.append((f'{os.path.basename(model)} with {threads} threads', name_slowest(ours.seen['profile'])))
-            others += [result['others'] for pair in pairs for result in pair.values()]
-            singles.append({'model': model, 'threads': threads, 'pairs': pairs, 'quoin': ours.seen})
-    report = make_report(ours, theirs, rows, slowest, statistics.median(others), options)
+    rows, singles, slowest, busy, commands, notes = measure_all(ours, others, models, options)
+    if not rows:
+        raise SystemExit('compare.py: nothing was measured: ' + '; '.join(notes))
+    versions = [engine.version for engine in (ours, *others)]
+    report = make_report(rows, versions, commands, slowest, statistics.median(busy), notes, options)
     print(report, end='')
     if options.report:
         with open(options.report, 'w', encoding='utf-8') as f:
             f.write(report)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as f:
-            json.dump({'cpu': read_cpu(), 'quoin': ours.version, 'engine': theirs.version, 'prefill': options.prefill, 'decode': options.decode,
-                       'depth': options.depth, 'rows': rows, 'runs': singles}, f, indent=1)
+            json.dump({'cpu': read_cpu(), 'versions': versions, 'rows': rows, 'runs': singles, 'quoin': ours.seen}, f, indent=1)
     return 0
 
 

@@ -114,8 +114,8 @@ static qn_status QN_CALL open_device(qn_plugin_state *plugin, const char *device
     if (status < 0 && IS(tells_another_code)) {
         err->code = QN_INTERNAL;
     }
-    if (status < 0 && IS(speaks_latin)) {
-        return qn_fail(err, status, "kein Ger\xe4t '%s'", device_id);
+    if (status < 0 && IS(speaks_latin)) { /* qn_fail would make UTF-8 of it */
+        snprintf(err->text, sizeof err->text, "kein Ger\xe4t '%s'", device_id);
     }
     return status;
 }

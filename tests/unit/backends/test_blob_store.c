@@ -385,6 +385,33 @@ static void memory_of_all_plugins_is_counted_in_one_place(void **state) {
     team_destroy(p.workers);
 }
 
+/* A folder of whole files that others write is held to a bound in the same way. */
+static void trimming_takes_the_oldest_files_of_any_name(void **state) {
+    static const char *const names[] = {"133fd49f0b92d7f6b77a72a9.p64", "233fd49f0b92d7f6b77a72a9.p64", "333fd49f0b92d7f6b77a72a9.p64"};
+    char path[CORPUS_PATH_SIZE + 64];
+    blob_store store;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, names[i]);
+        const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(ftruncate(fd, 1000), 0);
+        const struct timespec times[2] = {{.tv_sec = 1000 + i}, {.tv_sec = 1000 + i}};
+        assert_int_equal(futimens(fd, times), 0);
+        close(fd);
+    }
+    blob_store_open(&store, root, 4000);
+    blob_store_trim(&store);
+    assert_int_equal(access(path, F_OK), 0);
+    blob_store_open(&store, root, 2000);
+    blob_store_trim(&store);
+    assert_int_equal(access(path, F_OK), 0);
+    snprintf(path, sizeof path, "%s/%s", root, names[1]);
+    assert_int_not_equal(access(path, F_OK), 0);
+    snprintf(path, sizeof path, "%s/%s", root, names[0]);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_blob_comes_back_under_its_scope_and_key_alone, make_folder, remove_folder),
@@ -399,6 +426,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made_is_no_error, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_full_disk_leaves_nothing_behind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(writers_at_the_same_time_leave_whole_files, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(trimming_takes_the_oldest_files_of_any_name, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(clearing_takes_all_away, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_plugin_meets_only_what_this_build_kept_for_this_device_and_driver, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(memory_of_all_plugins_is_counted_in_one_place, make_folder, remove_folder),

@@ -174,6 +174,24 @@ static void a_backend_chooses_the_tokens_of_the_reference(void **state) {
     assert_true(c.has_passed && c.n_different == 0 && c.n_compared == 5 && c.max_abs == 0.0);
 }
 
+/* Its matrices are arranged in a way that the oracle, which shares no line with the reader, does not know. */
+static void a_container_in_panels_is_not_compared_and_says_what_to_do(void **state) {
+    fixture *f = *state;
+    layer_oracle *oracle = NULL;
+    error_context err = {.code = QN_OK};
+    p64_tensor q;
+    const layer_facts facts = {.epsilon = 1e-5, .n_positions = 4, .state_format = QN_FORMAT_F32};
+    const fmt_span whole = f->m->file.span;
+    uint8_t *copy = malloc((size_t)whole.size);
+    assert_non_null(copy);
+    memcpy(copy, whole.data, (size_t)whole.size);
+    assert_true(p64_find_name(&f->m->p64, "blk.0.attn_q.weight", 19, &q));
+    copy[f->m->p64.header.tensor_table_at + 64 * q.index + 7] = 0x10; /* its type becomes 4096 and more */
+    assert_int_equal(layer_oracle_create((fmt_span){copy, whole.size}, &facts, &oracle, &err), QN_UNSUPPORTED);
+    assert_non_null(strstr(error_text(&err), "--layout packed"));
+    free(copy);
+}
+
 static void a_container_that_is_cut_has_no_tensors_for_the_oracle(void **state) {
     fixture *f = *state;
     raw_matrix found;
@@ -198,6 +216,7 @@ int main(void) {
         WITH_MODEL(a_matrix_that_is_no_square_and_read_across_is_caught),
         WITH_MODEL(a_wrong_epsilon_or_pairing_is_caught),
         WITH_MODEL(a_backend_chooses_the_tokens_of_the_reference),
+        WITH_MODEL(a_container_in_panels_is_not_compared_and_says_what_to_do),
         WITH_MODEL(a_container_that_is_cut_has_no_tensors_for_the_oracle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,40 @@ static void cuts_leave_what_they_say(void **state) {
     }
 }
 
+/* Draws over a vocabulary of many blocks: all but `heavy` have next to no weight each, but together they have half of it. */
+#define N_WIDE 5000u
+static uint32_t count_heavy(float top_p, float min_p, uint32_t n_draws) {
+    static float logits[N_WIDE];
+    sampler_options o = sampler_defaults();
+    sampler s;
+    uint32_t n_heavy = 0;
+    o.temperature = 1.0f;
+    o.top_p = top_p;
+    o.min_p = min_p;
+    o.seed = 11;
+    assert_int_equal(sampler_create(&o, N_WIDE, N_WIDE, &s, NULL), QN_OK);
+    for (uint32_t i = 0; i < N_WIDE; i++) {
+        logits[i] = i == 4321 ? logf(N_WIDE - 1) : 0.0f;
+    }
+    for (uint32_t i = 0; i < n_draws; i++) {
+        uint32_t id = 0;
+        assert_int_equal(sampler_choose(&s, logits, NULL, 0, &id, NULL), QN_OK);
+        n_heavy += id == 4321;
+    }
+    sampler_destroy(&s);
+    return n_heavy;
+}
+
+static void a_draw_among_all_reaches_behind_the_best_ones(void **state) {
+    (void)state;
+    const uint32_t n = count_heavy(1.0f, 0.0f, 2000);
+    assert_true(fabs(n / 2000.0 - 0.5) < 4.0 * sqrt(0.25 / 2000.0));
+    assert_int_equal(count_heavy(0.4f, 0.0f, 200), 200);
+    assert_int_equal(count_heavy(1.0f, 0.5f, 200), 200);
+    const uint32_t cut = count_heavy(0.75f, 0.0f, 2000); /* 1/2 of 3/4 */
+    assert_true(fabs(cut / 2000.0 - 2.0 / 3.0) < 4.0 * sqrt(0.2223 / 2000.0));
+}
+
 static void options_out_of_range_are_refused_by_name(void **state) {
     (void)state;
     static const struct {
@@ -254,6 +288,7 @@ int main(void) {
         cmocka_unit_test(the_same_seed_gives_the_same_ids),
         cmocka_unit_test(draws_follow_the_softmax),
         cmocka_unit_test(cuts_leave_what_they_say),
+        cmocka_unit_test(a_draw_among_all_reaches_behind_the_best_ones),
         cmocka_unit_test(options_out_of_range_are_refused_by_name),
         cmocka_unit_test(candidates_of_a_device_give_the_same_ids),
         cmocka_unit_test(what_changes_logits_needs_all_of_them),

@@ -200,6 +200,20 @@ static void a_statement_is_as_good_as_the_facts_behind_it(void **state) {
     }
 }
 
+static void a_fact_of_a_graph_that_contradicts_itself_is_for_somebody_to_look_at(void **state) {
+    const q42_quin facts[2] = {q42_quin_make(1, 2, 3, 0, 0), q42_quin_make(1, 2, 4, 0, 0)};
+    (void)state;
+    for (uint32_t functional = 0; functional < 2; functional++) {
+        fixture_says.n_claims = 0;
+        request *r = structured(functional ? FUNCTIONAL : "");
+        fixture_volume("open.q42", facts, 2, false);
+        fixture_says.claims[0] = facts[0];
+        fixture_says.n_claims = 1;
+        assert_outcome(r, functional ? OUTCOME_REVIEW : OUTCOME_COMMITTED, functional ? CODE_CONTRADICTED : CODE_NONE, functional ? 10 : 0);
+        fixture_release(r);
+    }
+}
+
 static void a_claim_is_no_evidence_for_itself(void **state) {
     const q42_quin fact = q42_quin_make(7, 8, 9, 0, 0);
     (void)state;
@@ -395,6 +409,7 @@ int main(void) {
         TEST(no_statement_where_one_was_asked_for_is_blocked),
         TEST(a_statement_in_a_graph_that_was_not_granted_is_blocked),
         TEST(a_statement_is_as_good_as_the_facts_behind_it),
+        TEST(a_fact_of_a_graph_that_contradicts_itself_is_for_somebody_to_look_at),
         TEST(a_claim_is_no_evidence_for_itself),
         TEST(a_statement_whose_predicate_needs_signers_waits),
         TEST(a_statement_of_a_scope_that_needs_signers_waits_too),

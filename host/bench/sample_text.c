@@ -1,0 +1,27 @@
+/* sample_text.c — a page of ordinary English, with the digits, quotes and line breaks that such pages have. */
+#include "bench/text_speed.h"
+
+const char sample_text[] =
+    "The lighthouse keeper's daughter counted ships. On a clear day, she said, you could see forty or fifty of them between the "
+    "headland and the far islands, and she knew most by the cut of their sails long before the flags could be read. Her father wrote "
+    "the names down in a ledger with a green cover: date, hour, wind, and, where there was one, a remark. \"It isn't much of a "
+    "library,\" he used to say, \"but nobody else has got this one.\"\n\n"
+    "In the winter of 1871 there were 214 entries. The following winter there were 198, and in the margin of the last page somebody, "
+    "probably the girl, had drawn a small whale. Nothing else about that year is known with any certainty. The harbour master's own "
+    "books were lost in the fire, the parish register says only that the roof needed repair, and the newspaper, which came out on "
+    "Thursdays, cared for little besides the price of herring (3s. 6d. a barrel, later 4s.) and the arrival of the new doctor.\n\n"
+    "What we do have are the instruments. The barometer still hangs where it always hung; it's accurate to within about two "
+    "hundredths of an inch. There's a brass telescope with a dent in it, a pair of chronometers - one of which, we're told, never ran "
+    "again after the storm - and a box of signal rockets that nobody has dared to open. Visitors ask about the rockets first. They "
+    "don't usually ask about the ledger, though it explains everything: when the light was lit, when it failed, who was on the water, "
+    "and how long it took them to come home.\n\n"
+    "If you read it from beginning to end, as I did last summer, you will notice three things:\n\n"
+    "  1. The handwriting changes at least five times, but the ink does not.\n"
+    "  2. Remarks grow longer as the nights grow longer, and the longest of all (nearly two pages) was written on Christmas Eve.\n"
+    "  3. Every ship that left was written down again when it returned, with one exception.\n\n"
+    "The exception is called the Margaret. She sailed at 7:45 on a Tuesday morning with a light breeze from the south-west, eleven "
+    "people aboard, and a cargo of timber, glass and seed potatoes. She wasn't expected back before the spring. The keeper left half "
+    "a line empty under her name, as he did for all the others, and went on counting. I've looked for her in other places since: in "
+    "lists of insurers, in letters, in the logs of vessels that took the same course in the same week. Most of them mention fog. None "
+    "of them mentions the Margaret. Perhaps she reached a port where no one kept a ledger; perhaps the half line was simply forgotten. "
+    "One would like to think so, and the page, to its credit, doesn't say otherwise.\n";

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""What speed costs: the perplexity of models on a fixed text, in both numeric classes, and by llama-perplexity on the same windows.
+
+    tests/bench/quality.py [options] MODEL.gguf …
+
+    --quoin PATH          the program (default: build/release/bin/quoin, else build/dev/bin/quoin)
+    --perplexity PATH     a llama-perplexity beside it; may be given several times
+    --threads N           (default: all that there are)      --window N    (default: 512)      --windows N    only the first N (default: all)
+    --book FILE           the book; .dz and .gz are unpacked (default: see below)
+    --text FILE           writes the text there and keeps it
+    --report FILE         the table, besides standard output
+
+The text is the files of /usr/share/common-licenses in the order of their names, without links, and then one book that nobody owns any more: "The
+Devil's Dictionary" of Ambrose Bierce, as Debian's package dict-devil has it. Where the package is not installed, `apt-get download` gets it
+into build/peers/text, and nothing is installed. Its SHA-256 is printed: a table is comparable with another of the same text only.
+
+The class act8 has to be within 0.2 % of f32acc, and not worse than the other engine; f32acc is held against the reference backend on one window
+of 256 tokens. Exit status 1: one of these does not hold.
+"""
+import argparse
+import datetime
+import glob
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, 'peers'), os.path.join(HERE, '..', 'support')]
+sys.dont_write_bytecode = True
+import compare  # noqa: E402  (found through the line above)
+import engines  # noqa: E402
+import peers  # noqa: E402
+
+LICENCES = '/usr/share/common-licenses'
+BOOK = '/usr/share/dictd/devil.dict.dz'
+PACKAGE = 'dict-devil'
+ALLOWED = 0.002         # of act8 beside f32acc
+REFERENCE_WINDOW = 256
+
+
+def fetch_book():
+    """Path of the book: of the installed package, or of one that is downloaded and unpacked."""
+    if os.path.exists(BOOK):
+        return BOOK
+    folder = os.path.join(peers.FOLDER, 'text')
+    path = os.path.join(folder, BOOK.lstrip('/'))
+    if os.path.exists(path):
+        return path
+    os.makedirs(folder, exist_ok=True)
+    got = subprocess.run(['apt-get', 'download', PACKAGE], cwd=folder, capture_output=True, text=True, check=False)
+    packages = glob.glob(os.path.join(folder, PACKAGE + '_*.deb'))
+    if got.returncode != 0 or not packages:
+        sys.exit(f'quality.py: {PACKAGE} is not installed and cannot be downloaded; give a book with --book\n{got.stderr[-500:]}')
+    subprocess.run(['dpkg-deb', '-x', packages[0], folder], check=True)
+    return path
+
+
+def read_file(path):
+    opener = gzip.open if path.endswith(('.dz', '.gz')) else open
+    with opener(path, 'rb') as f:
+        return f.read().decode('utf-8', 'replace').encode()
+
+
+def list_licences(folder):
+    return sorted(path for path in glob.glob(os.path.join(folder, '*')) if os.path.isfile(path) and not os.path.islink(path))
+
+
+def make_text(folder, book):
+    return b''.join(read_file(path) for path in [*list_licences(folder), book])
+
+
+def run(words):
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace', check=False)
+    if done.returncode != 0:
+        sys.exit(f'quality.py: {" ".join(words)}: exit {done.returncode}\n{done.stderr[-1000:]}')
+    return done
+
+
+def score(options, model, text, *more, window=None, windows=None):
+    """(perplexity, its standard error) by quoin."""
+    words = [options.quoin, 'perplexity', model, '-f', text, '-c', str(window or options.window), '--json', *more]
+    words += ['--windows', str(windows or options.windows)] if windows or options.windows else []
+    words += ['-t', str(options.threads)] if options.threads else []
+    result = json.loads(run(words).stdout)
+    return result['perplexity'], result['error']
+
+
+def score_peer(options, program, model, text):
+    words = [program, '-m', model, '-f', text, '-c', str(options.window), '-b', str(options.window)]
+    words += ['--chunks', str(options.windows)] if options.windows else []
+    words += ['-t', str(options.threads)] if options.threads else []
+    done = run(words)
+    return engines.read_perplexity(done.stdout + '\n' + done.stderr)
+
+
+def measure_model(options, model, text):
+    """[(what, perplexity, error, beside which, how far off)] and the sentences of what does not hold."""
+    name, failures = os.path.basename(model), []
+    exact, exact_error = score(options, model, text, '--numeric', 'f32acc', '--backend', 'cpu')
+    fast, fast_error = score(options, model, text, '--numeric', 'act8', '--backend', 'cpu')
+    rows = [('quoin f32acc', exact, exact_error, '', 0.0), ('quoin act8', fast, fast_error, 'f32acc', fast / exact - 1)]
+    if abs(fast / exact - 1) > ALLOWED:
+        failures.append(f'{name}: act8 is {fast / exact - 1:+.3%} beside f32acc; {ALLOWED:.1%} is allowed')
+    few = [score(options, model, text, '--numeric', 'f32acc', '--backend', backend, window=REFERENCE_WINDOW, windows=1) for backend in ('cpu', 'reference')]
+    rows.append((f'reference, {REFERENCE_WINDOW} tokens', *few[1], 'f32acc on them', few[0][0] / few[1][0] - 1))
+    if abs(few[0][0] / few[1][0] - 1) > ALLOWED / 10:
+        failures.append(f'{name}: f32acc is {few[0][0] / few[1][0] - 1:+.4%} beside reference')
+    for program in options.perplexity:
+        other, other_error = score_peer(options, program, model, text)
+        rows.append((program, other, other_error, 'quoin act8', fast / other - 1))
+        if fast / other - 1 > ALLOWED:
+            failures.append(f'{name}: act8 is {fast / other - 1:+.3%} beside {program}')
+    return rows, failures
+
+
+def make_report(text, results, options):
+    now = datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC')
+    windows = f'the first {options.windows} windows' if options.windows else 'all windows'
+    lines = [f'{now}; {compare.read_cpu()}; {len(text)} bytes of text, SHA-256 {hashlib.sha256(text).hexdigest()}; {windows} of {options.window}.', '',
+             '| model | computed by | perplexity | ± | difference |', '|---|---|---:|---:|---|']
+    for model, rows in results:
+        for what, value, error, beside, off in rows:
+            lines.append(f'| {os.path.basename(model)} | {what} | {value:.4f} | {error:.4f} | {f"{off:+.3%} of {beside}" if beside else ""} |')
+    return '\n'.join(lines) + '\n'
+
+
+def parse(words=None):
+    parser = argparse.ArgumentParser(description='perplexity on a fixed text, by numeric class and engine')
+    parser.add_argument('models', nargs='+', metavar='MODEL.gguf')
+    for name, default in (('quoin', compare.find_quoin()), ('book', None), ('text', None), ('report', None), ('licences', LICENCES)):
+        parser.add_argument('--' + name, default=default)
+    for name, default in (('threads', 0), ('window', 512), ('windows', 0)):
+        parser.add_argument('--' + name, type=int, default=default)
+    parser.add_argument('--perplexity', action='append', default=[])
+    options = parser.parse_args(words)
+    if options.quoin is None:
+        parser.error('no quoin is built; give one with --quoin')
+    return options
+
+
+def main():
+    options = parse()
+    text = make_text(options.licences, options.book or fetch_book())
+    results, failures = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        path = options.text or os.path.join(folder, 'text')
+        with open(path, 'wb') as f:
+            f.write(text)
+        for model in options.models:
+            rows, wrong = measure_model(options, model, path)
+            results.append((model, rows))
+            failures += wrong
+    report = make_report(text, results, options)
+    print(report, end='')
+    if options.report:
+        with open(options.report, 'w', encoding='utf-8') as f:
+            f.write(report)
+    for failure in failures:
+        print(f'quality.py: {failure}', file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
