@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <ini.h>
 #include <stdbool.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PATH_SIZE 4096
+#define MAX_BYTES (4u << 20) /* a device has no end */
 
 static void free_entry(config_entry *entry) {
     free(entry->section);
@@ -24,13 +24,15 @@ typedef struct reading {
     FILE *stream;
     uint32_t line;
     bool is_within_line; /* the last piece did not end its line */
+    size_t bytes;        /* of all pieces, each with its final zero: pieces of zeros alone count too */
 } reading;
 
-/* As fgets, counting lines. */
+/* As fgets, counting lines; the end comes at MAX_BYTES at the latest. */
 static char *read_piece(char *piece, int room, void *user) {
     reading *r = user;
-    char *read = fgets(piece, room, r->stream);
+    char *read = r->bytes < MAX_BYTES ? fgets(piece, room, r->stream) : NULL;
     if (read != NULL) {
+        r->bytes += strlen(piece) + 1;
         r->line += r->is_within_line ? 0 : 1;
         r->is_within_line = strchr(piece, '\n') == NULL;
     }
@@ -73,10 +75,13 @@ static qn_status read_stream(FILE *stream, const char *path, config *out, error_
     const bool is_readable = !ferror(r.stream);
     const int number = errno;
     fclose(r.stream);
-    if (result == 0 && is_readable) {
+    if (result == 0 && is_readable && r.bytes < MAX_BYTES) {
         return QN_OK;
     }
     config_free(out);
+    if (r.bytes >= MAX_BYTES) {
+        return FAIL(err, QN_LIMIT, "%s: longer than %u MiB; no configuration is", path, MAX_BYTES >> 20);
+    }
     if (!is_readable) {
         return error_from_errno(err, number, path, "cannot read the configuration");
     }

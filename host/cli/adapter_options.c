@@ -22,7 +22,7 @@ qn_status adapter_option_parse(const char *text, char **out_path, float *out_sca
     const char *equals = strrchr(text, '=');
     double scale = 1.0;
     const option row = {OPTION_FLOAT, "adapter", 0, NULL, NULL, &scale, -MOST_SCALE, MOST_SCALE, NULL, NULL};
-    const bool has_scale = equals != NULL && is_number(equals + 1);
+    const bool has_scale = equals != NULL && is_number(equals + 1) && strchr(equals, '/') == NULL;
     const size_t length = has_scale ? (size_t)(equals - text) : strlen(text);
     if (length == 0) {
         return FAIL(err, QN_BAD_INPUT, "--adapter %s: must be FILE or FILE=SCALE", text);

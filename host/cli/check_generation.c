@@ -22,6 +22,11 @@ static qn_status read_log(check_generation *g, const check_generation_options *o
     return prove_generation_read_log(&g->set, &g->state, &g->reading, err);
 }
 
+/* Bytes at the end of the log that are in no whole transaction: of a crash, or because something before them was changed. */
+static uint64_t count_torn(const check_generation *g) {
+    return g->set.n_files > 0 ? g->set.files[g->set.n_files - 1].log.n_torn_bytes : 0;
+}
+
 static bool is_file(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
@@ -45,7 +50,11 @@ qn_status check_generation_open(check_generation *g, const check_generation_opti
     } else {
         return FAIL(err, QN_NOT_FOUND, "--generation %s: is no volume; with --log DIRECTORY it is the id of a record", o->record);
     }
-    return prove_generation_find(&g->reading, name, &g->record, err);
+    const qn_status status = prove_generation_find(&g->reading, name, &g->record, err);
+    return status == QN_NOT_FOUND && count_torn(g) > 0
+               ? FAIL(err, status, "%s: its last %" PRIu64 " bytes are of no whole transaction; quoin wal verify says where that begins", o->log,
+                      count_torn(g))
+               : status;
 }
 
 void check_generation_close(check_generation *g) {
@@ -97,6 +106,9 @@ static qn_status ask_log(check_generation *g, const check_generation_options *o,
     } else if (s->n_unknown > 0 || g->state.n_unsigned > 0) {
         prove_answer_set(a, PROVE_NOT_CHECKED, "UNSIGNED", "%" PRIu64 " transactions are unsigned, %" PRIu64 " signed by keys in no list of trusted keys",
                          g->state.n_unsigned, s->n_unknown);
+    } else if (count_torn(g) > 0) {
+        prove_answer_set(a, PROVE_NOT_CHECKED, "PARSE", "%" PRIu64 " transactions, all signed by trusted keys; the last %" PRIu64 " bytes are of none",
+                         s->n_valid, count_torn(g));
     } else {
         prove_answer_set(a, PROVE_PASS, "", "%" PRIu64 " transactions, all signed by trusted keys", s->n_valid);
     }
@@ -169,7 +181,7 @@ static void ask_prompt(check_generation *g, const mac_key *key, const prompt_inp
 /* --------------------------------------------------------------------------------------------------------------- replay */
 
 /* What differs between then and now, or null. */
-static const char *find_difference(const check_generation *g, const prove_runtime *now) {
+static const char *find_difference(const check_generation *g, const run_settings *then, const prove_runtime *now) {
     uint64_t unused;
     uint8_t kernel[SHA256_BYTES];
     const generation_record *r = &g->record;
@@ -190,7 +202,8 @@ static const char *find_difference(const check_generation *g, const prove_runtim
         }
     }
     return prove_get_object(&g->reading, r->subject, "q42m:usesKernel", now->n_kernels, &unused) ? "other kernels"
-           : prove_text_is(r->stop_reason, "complete")                                          ? "a constraint"
+           : then->constraint[0] != '\0' || prove_text_is(r->stop_reason, "complete")           ? "a constraint"
+           : then->sentinel[0] != '\0'                                                          ? "rules over each token"
            : r->has_adapter                                                                     ? "an adapter"
                                                                                                 : NULL;
 }
@@ -261,7 +274,7 @@ static qn_status replay(check_generation *g, const run_settings *settings, engin
 static qn_status ask_replay(check_generation *g, const run_settings *settings, engine *e, const prove_runtime *running,
                             const prompt_input *prompt, command_context *c) {
     prove_answer *a = &g->answers[CHECK_REPLAY];
-    const char *difference = find_difference(g, running);
+    const char *difference = find_difference(g, settings, running);
     if (difference != NULL) {
         prove_answer_set(a, PROVE_NOT_CHECKED, "", "not comparable: %s", difference);
     } else if (prompt->ids.count == 0) {

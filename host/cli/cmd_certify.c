@@ -1,4 +1,5 @@
 /* cmd_certify.c — quoin certify: a backend against independent arithmetic, with this model, on this device. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +92,13 @@ static qn_status choose_places(const char *path, certifying *k, error_context *e
 
 /* Asked before long work; what appears meanwhile is kept all the same. */
 static qn_status check_place(const char *path, error_context *err) {
-    return settings.is_forced || access(path, F_OK) != 0 ? QN_OK : FAIL(err, QN_IO, "%s exists; use --force to replace it", path);
+    char folder[PROVE_PATH_SIZE];
+    const char *slash = strrchr(path, '/');
+    if (!settings.is_forced && access(path, F_OK) == 0) {
+        return FAIL(err, QN_IO, "%s exists; use --force to replace it", path);
+    }
+    snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path), slash == NULL ? "." : path);
+    return access(folder, W_OK | X_OK) == 0 ? QN_OK : error_from_errno(err, errno, path, "cannot be written");
 }
 
 static qn_status open_all(command_context *c, const char *path, certifying *k) {

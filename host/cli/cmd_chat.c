@@ -2,11 +2,11 @@
 #include <ctype.h>
 #include <editline/readline.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/scrub.h"
 #include "base/text_buffer.h"
 #include "cli/conversation.h"
 #include "cli/engine_options.h"
@@ -14,6 +14,7 @@
 
 #define DEFAULT_BUDGET 512u
 #define MAX_CONTEXT_TOKENS (1u << 24)
+#define INPUT_BUFFER_BYTES 4096u
 
 static struct {
     const char *system, *family;
@@ -50,6 +51,8 @@ typedef struct chat {
     token_list ids;
     generate_options options;
     text_buffer answer; /* text of the answer at hand */
+    text_buffer line;   /* what was read last, with its final zero */
+    char input_buffer[INPUT_BUFFER_BYTES]; /* of standard input, to be overwritten */
     bool is_closed, is_terminal;
     json_t *turns;
 } chat;
@@ -108,26 +111,35 @@ static qn_status answer_question(chat *ch, generate_result *result) {
     return conversation_add(&ch->talk, CHAT_ASSISTANT, ch->answer.text, ch->answer.size, err);
 }
 
-/* A line from the terminal with editing and history, or from a pipe without; null at the end. The caller frees. */
-static char *read_line(const chat *ch) {
-    if (ch->is_terminal) {
-        char *line = readline("> ");
-        if (line != NULL && line[0] != '\0') {
-            add_history(line);
+/* From a pipe, into ch->line. False at the end. What getline(3) grows stays behind unwritten, and these are a user's words. */
+static bool read_piped_line(chat *ch) {
+    int c;
+    ch->line.size = 0;
+    while ((c = getc_unlocked(stdin)) != EOF && c != '\n') {
+        const char byte = (char)c;
+        if (!text_buffer_append(&ch->line, &byte, 1)) {
+            return false;
         }
-        return line;
     }
-    char *line = NULL;
-    size_t capacity = 0;
-    const ssize_t length = getline(&line, &capacity, stdin);
-    if (length < 0) {
-        free(line);
-        return NULL;
+    return (c != EOF || ch->line.size > 0) && text_buffer_append(&ch->line, "", 1);
+}
+
+/* A line from the terminal with editing and history, or from a pipe without, in ch->line; false at the end. */
+static bool read_line(chat *ch) {
+    if (!ch->is_terminal) {
+        return read_piped_line(ch);
     }
-    if (length > 0 && line[length - 1] == '\n') {
-        line[length - 1] = '\0';
+    char *line = readline("> ");
+    if (line == NULL) {
+        return false;
     }
-    return line;
+    if (line[0] != '\0') {
+        add_history(line);
+    }
+    ch->line.size = 0;
+    const bool is_read = text_buffer_append(&ch->line, line, strlen(line) + 1);
+    scrub_free(line, strlen(line));
+    return is_read;
 }
 
 static bool is_blank(const char *line) {
@@ -157,17 +169,16 @@ static int converse(chat *ch) {
     bool is_over = false;
     while (!is_over && !ch->is_closed) {
         generate_result result = {0};
-        char *line = read_line(ch);
-        if (line == NULL) {
+        if (!read_line(ch)) {
             break;
         }
+        const char *line = ch->line.text;
         qn_status status = QN_OK;
         if (!is_blank(line) && !obey(ch, line, &is_over)) {
             record_turn(ch, "user", line, strlen(line), NULL);
             status = conversation_add(&ch->talk, CHAT_USER, line, strlen(line), &ch->c->err);
             status = status == QN_OK ? answer_question(ch, &result) : status;
         }
-        free(line);
         /* The question's own fault: the conversation goes on without it. */
         if (status == QN_LIMIT || status == QN_BAD_INPUT) {
             log_error(&ch->c->err);
@@ -213,6 +224,26 @@ static qn_status prepare(chat *ch) {
     return QN_OK;
 }
 
+/* Overwrites what the conversation left anywhere, and gives it back. */
+static void forget_conversation(chat *ch) {
+    for (int i = 0; ch->is_terminal && i < history_length; i++) {
+        const HIST_ENTRY *entry = history_get(history_base + i);
+        char *line = entry != NULL ? (char *)(uintptr_t)entry->line : NULL;
+        scrub_memory(NULL, SCRUB_TEXT, line, line != NULL ? strlen(line) : 0);
+    }
+    scrub_memory(NULL, SCRUB_TEXT, ch->input_buffer, sizeof ch->input_buffer);
+    if (settings.system != NULL) { /* an argument belongs to the program, which may change it */
+        scrub_memory(NULL, SCRUB_TEXT, (char *)(uintptr_t)settings.system, strlen(settings.system));
+    }
+    json_decref(ch->turns);
+    conversation_free(&ch->talk);
+    token_list_free(&ch->ids);
+    sampler_destroy(&ch->chooser);
+    text_buffer_free(&ch->answer);
+    text_buffer_free(&ch->line);
+    engine_close(&ch->e);
+}
+
 static int run(command_context *c) {
     static chat ch; /* large, and one a process */
     if (c->args.n_items != 1) {
@@ -222,6 +253,7 @@ static int run(command_context *c) {
     }
     ch.c = c;
     ch.turns = json_array();
+    setvbuf(stdin, ch.input_buffer, _IOFBF, sizeof ch.input_buffer);
     command_catch_signals(c);
     int status;
     if (engine_open(c, c->args.items[0], &settings.engine, &ch.e) < 0) {
@@ -234,12 +266,7 @@ static int run(command_context *c) {
             status = printed != EXIT_DONE ? printed : status;
         }
     }
-    json_decref(ch.turns);
-    conversation_free(&ch.talk);
-    token_list_free(&ch.ids);
-    sampler_destroy(&ch.chooser);
-    text_buffer_free(&ch.answer);
-    engine_close(&ch.e);
+    forget_conversation(&ch);
     return status;
 }
 

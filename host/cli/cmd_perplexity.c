@@ -1,10 +1,10 @@
 /* cmd_perplexity.c — quoin perplexity: how surprised a model is by a text. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/scrub.h"
 #include "base/text_buffer.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
@@ -38,7 +38,7 @@ static qn_status read_files(text_buffer *out, error_context *err) {
         size_t size = 0;
         QN_TRY(prompt_read_file(settings.files.items[i], &text, &size, err), err, "reading the text");
         const bool has_room = text_buffer_append(out, text, size);
-        free(text);
+        scrub_free(text, size);
         if (!has_room) {
             return FAIL(err, QN_NO_HOST_MEM, "out of memory for the text");
         }

@@ -215,6 +215,9 @@ static qn_status ask_model(command_context *c, engine *e, run_parts *parts, samp
     const prompt_input *input = &parts->input;
     run_settings record;
     prove_collect_settings(e, &settings.engine, &settings.prompt, &chooser->options, input->preface.size > 0, settings.budget, &record);
+    if (settings.prove.log != NULL) {
+        QN_TRY(prove_collect_rules(&settings.constrain, &settings.sentinel, &record, &c->err), &c->err, "recording");
+    }
     QN_TRY(prove_recording_begin(&t->record, &settings.prove, c, e, &record, &c->err), &c->err, "recording");
     QN_TRY(sentinel_run_begin(&settings.sentinel, &parts->sentinel, e->m->tok, &options->hooks, &c->err), &c->err, "preparing the rules");
     QN_TRY(run_constraint_open(&t->constraint, &settings.constrain, e->m->tok, settings.has_budget, options, &c->err), &c->err,
@@ -266,6 +269,12 @@ static int generate(command_context *c, engine *e, run_parts *parts) {
     return exit_status;
 }
 
+/* What would be given in vain. */
+static qn_status check_own_options(const command_context *c, error_context *err) {
+    return settings.logprobs == 0 || c->json ? events_options_check(&settings.events, err)
+                                             : FAIL(err, QN_BAD_INPUT, "--logprobs %u: they are printed with --json alone", settings.logprobs);
+}
+
 static int run_governed(command_context *c) {
     run_events events = {0};
     const govern_parts parts = {.options = &settings.govern, .prompt = &settings.prompt, .engine = &settings.engine,
@@ -277,7 +286,7 @@ static int run_governed(command_context *c) {
         FAIL(&c->err, QN_BAD_INPUT, "%s does not go with --governed", alien);
     }
     settings.engine.max_outputs = settings.drafts + 1;
-    if (alien != NULL || constrain_options_check(&settings.constrain, &c->err) < 0 ||
+    if (alien != NULL || constrain_options_check(&settings.constrain, &c->err) < 0 || events_options_check(&settings.events, &c->err) < 0 ||
         (!settings.govern.explain && prompt_check_options(&settings.prompt, &c->err) < 0)) {
         command_fail(c);
         return EXIT_USAGE;
@@ -326,7 +335,7 @@ static int run(command_context *c) {
         return EXIT_USAGE;
     }
     command_catch_signals(c);
-    if (prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0 ||
+    if (check_own_options(c, &c->err) < 0 || prompt_check_options(&settings.prompt, &c->err) < 0 || constrain_options_check(&settings.constrain, &c->err) < 0 ||
         graph_options_check(&settings.graph, &settings.prompt, &c->err) < 0 || prove_options_check(&settings.prove, &c->err) < 0) {
         command_fail(c);
         return EXIT_USAGE;

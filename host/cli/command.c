@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "common/utf8.h"
 
 #define MAX_THREADS 256
+#define OUTPUT_BUFFER_BYTES 4096u
 #define BACKEND_SECTION "backend "
 
 enum { N_GENERAL = 6, N_COMMON = 13 }; /* common options that have nothing to do with backends come first */
@@ -221,6 +223,7 @@ static bool check_output(bool is_written) {
 }
 
 static FILE *private_output; /* null: stdout still is the output */
+static char output_buffers[2][OUTPUT_BUFFER_BYTES]; /* of stdout and of private_output: what was written is overwritten at the end */
 
 static FILE *get_output(void) {
     return private_output != NULL ? private_output : stdout;
@@ -233,8 +236,8 @@ static void protect_output(void) {
     if (copy >= 0 && private_output == NULL) {
         close(copy);
     } else if (copy >= 0) {
+        setvbuf(private_output, output_buffers[1], _IOFBF, OUTPUT_BUFFER_BYTES);
         (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-        setvbuf(private_output, NULL, _IONBF, 0); /* each piece is written at once anyway, and no answer stays in a buffer */
     }
 }
 
@@ -247,7 +250,19 @@ bool command_write(const char *text, size_t size) {
 }
 
 bool command_close_output(void) {
-    return check_output(fflush(get_output()) == 0 && !ferror(get_output()));
+    const bool is_written = check_output(fflush(get_output()) == 0 && !ferror(get_output()));
+    scrub_memory(NULL, SCRUB_TEXT, output_buffers, sizeof output_buffers);
+    return is_written;
+}
+
+/* jansson's strings are prompts and answers here. */
+static void forget_and_free(void *memory) {
+    scrub_free(memory, memory != NULL ? malloc_usable_size(memory) : 0);
+}
+
+void command_keep_no_copies(void) {
+    setvbuf(stdout, output_buffers[0], _IOFBF, OUTPUT_BUFFER_BYTES);
+    json_set_alloc_funcs(malloc, forget_and_free);
 }
 
 qn_status command_find_backends(command_context *c) {
@@ -384,7 +399,7 @@ json_t *command_json_text(const char *text, size_t size) {
         at += length > 0 ? length : 1;
     }
     value = clean != NULL ? json_stringn(clean, used) : json_string("");
-    free(clean);
+    scrub_free(clean, used);
     return value;
 }
 

@@ -102,6 +102,8 @@ bool command_write(const char *text, size_t size);
 /* Does standard output go to a terminal? Asked of this, because descriptor 1 is no longer it once a plugin may be loaded. */
 bool command_output_is_terminal(void);
 
+/* At the very beginning: from here on nothing that was printed, and nothing that jansson frees, is left behind in memory. */
+void command_keep_no_copies(void);
 /* At the very end: false when anything that was printed did not arrive. */
 bool command_close_output(void);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/scrub.h"
 
 #define SHOWN_BYTES 60u
 
@@ -31,7 +32,7 @@ qn_status conversation_add(conversation *talk, chat_role role, const char *text,
 }
 
 static void remove_at(conversation *talk, size_t at) {
-    free((char *)(uintptr_t)talk->messages[at].text);
+    scrub_free((char *)(uintptr_t)talk->messages[at].text, talk->messages[at].size);
     memmove(talk->messages + at, talk->messages + at + 1, (talk->n_messages - at - 1) * sizeof *talk->messages);
     talk->n_messages--;
 }

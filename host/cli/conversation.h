@@ -1,7 +1,7 @@
 /* conversation.h — the turns of a chat, and fitting them into a context.
  *
  * Threading: one thread at a time.
- * Memory:    owns copies of all texts.
+ * Memory:    owns copies of all texts, which are overwritten when they go.
  */
 #ifndef HOST_CONVERSATION_H
 #define HOST_CONVERSATION_H

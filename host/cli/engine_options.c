@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "cli/adapter_options.h"
 #include "cli/kept_panels.h"
+#include "decode/session_scrub.h"
 #include "decode/workload.h"
 
 #define DEFAULT_CTX 4096u
@@ -198,7 +199,22 @@ qn_status engine_open(command_context *c, const char *path, const engine_options
     return QN_OK;
 }
 
+void engine_forget(engine *e, scrub_report *report) {
+    if (e->s != NULL) {
+        session_scrub(e->s, report);
+    }
+    report->bytes[SCRUB_ADAPTER] += adapter_set_scrub(&e->adapters); /* no step follows that would read them */
+    if (report->is_partial && !e->is_forgotten) {
+        log_line(QN_LOG_WARN, "not everything could be overwritten: %s", report->missing);
+    }
+    e->is_forgotten = true;
+}
+
 void engine_close(engine *e) {
+    scrub_report report = {0};
+    if (!e->is_forgotten) {
+        engine_forget(e, &report);
+    }
     session_destroy(e->s);
     plan_destroy(e->p);
     adapter_set_close(&e->adapters);

@@ -6,6 +6,7 @@
 #ifndef HOST_ENGINE_OPTIONS_H
 #define HOST_ENGINE_OPTIONS_H
 #include "adapt/adapter_set.h"
+#include "base/scrub.h"
 #include "cli/command.h"
 #include "decode/sampler.h"
 #include "decode/session.h"
@@ -49,11 +50,16 @@ typedef struct engine {
     double load_seconds;    /* file to ready session */
     double open_seconds;    /* of it: mapping, reading and checking the model */
     double bind_seconds;    /* of it: plan, weights on the device, session */
+    bool is_forgotten;      /* engine_forget has been here */
 } engine;
 
 /* Opens the model, chooses the backend, plans, prints memory and the line that says what runs where. The error is in
  * c->err. */
 qn_status engine_open(command_context *c, const char *path, const engine_options *options, engine *out);
+/* Overwrites what the session and the adapters hold, adds to the report how much that was, and warns when something could not be. The
+ * engine is good for engine_close alone from then on. */
+void engine_forget(engine *e, scrub_report *report);
+/* Forgets first, where engine_forget was not called. */
 void engine_close(engine *e);
 
 /* "backend", "device", … of the chosen backend. */

@@ -2,14 +2,12 @@
 #include "cli/events_options.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "decode/session_scrub.h"
 
 void events_options_init(events_options *o, option rows[EVENTS_OPTION_ROWS]) {
     *o = (events_options){.format = "none"};
@@ -69,15 +67,15 @@ static void on_change(void *ctx, const residency_change *change) {
 
 /* ---------------------------------------------------------------- opening */
 
-/* jansson's strings are prompts and answers here. */
-static void forget_and_free(void *memory) {
-    scrub_free(memory, memory != NULL ? malloc_usable_size(memory) : 0);
+qn_status events_options_check(const events_options *o, error_context *err) {
+    return o->file == NULL || strcmp(o->format, "json") == 0
+               ? QN_OK
+               : FAIL(err, QN_BAD_INPUT, "--events-file %s: nothing is written without --events json", o->file);
 }
 
 static qn_status open_file(const events_options *o, run_events *events, error_context *err) {
-    const bool is_json = strcmp(o->format, "json") == 0;
-    if (!is_json) {
-        return o->file == NULL ? QN_OK : FAIL(err, QN_BAD_INPUT, "--events-file %s: nothing is written without --events json", o->file);
+    if (strcmp(o->format, "json") != 0) {
+        return QN_OK;
     }
     events->out = o->file != NULL ? fopen(o->file, "we") : stderr;
     events->owns_out = o->file != NULL;
@@ -89,7 +87,6 @@ qn_status run_events_open(const events_options *o, const char *model_path, run_e
     const residency_options options = {.on_change = on_change, .ctx = events};
     memset(events, 0, sizeof *events);
     events->begin_ns = clock_ns();
-    json_set_alloc_funcs(malloc, forget_and_free);
     QN_TRY(open_file(o, events, err), err, "--events");
     QN_TRY(residency_create(&options, &events->model, err), err, "--events");
     clock_gettime(CLOCK_REALTIME, &now);
@@ -151,18 +148,12 @@ void run_events_end(run_events *events, const generate_result *result) {
 static void scrub_run(void *ctx, scrub_report *report) {
     run_events *events = ctx;
     *report = events->early;
-    if (events->e->s != NULL) {
-        session_scrub(events->e->s, report);
-    }
     scrub_memory(report, SCRUB_TOKENS, events->input->ids.ids, events->input->ids.capacity * sizeof *events->input->ids.ids);
     if (events->input->text != NULL) {
         scrub_memory(report, SCRUB_TEXT, events->input->text, events->input->text_bytes);
     }
-    report->bytes[SCRUB_ADAPTER] += adapter_set_scrub(&events->e->adapters); /* no step follows that would read them */
+    engine_forget(events->e, report);
     engine_close(events->e);
-    if (report->is_partial) {
-        log_line(QN_LOG_WARN, "not everything could be overwritten: %s", report->missing);
-    }
 }
 
 void run_events_evict(run_events *events, engine *e, prompt_input *input) {

@@ -29,6 +29,8 @@ typedef struct events_options {
 
 #define EVENTS_OPTION_ROWS 2
 void events_options_init(events_options *o, option rows[EVENTS_OPTION_ROWS]);
+/* QN_BAD_INPUT for --events-file without --events json: a wrong use of the program. */
+qn_status events_options_check(const events_options *o, error_context *err);
 
 typedef struct run_events {
     FILE *out;               /* null: nothing is written */
@@ -42,8 +44,7 @@ typedef struct run_events {
     prompt_input *input;
 } run_events;
 
-/* Opens the file, and the account of states. QN_BAD_INPUT for --events-file without --events json. From here on memory that jansson frees
- * is overwritten. */
+/* Opens the file, and the account of states. */
 qn_status run_events_open(const events_options *o, const char *model_path, run_events *events, error_context *err);
 
 /* For engine_options.on_stage, with the run_events as ctx. */

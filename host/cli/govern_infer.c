@@ -167,6 +167,7 @@ static qn_status prepare(govern_engine *g, request *r, generate_options *options
     run_settings settings;
     prove_collect_settings(&g->e, g->parts->engine, g->parts->prompt, &g->chooser.options, g->input->preface.size > 0,
                            options->max_tokens, &settings);
+    QN_TRY(prove_collect_rules(g->parts->constrain, g->parts->sentinel, &settings, err), err, "preparing");
     return govern_record_begin(&g->record, r, g->c, &g->e, &settings, &g->input->ids, err);
 }
 

@@ -121,6 +121,7 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     occupy_standard_descriptors();
+    command_keep_no_copies();
     crash_report_install();
     probe_use_own_program();
     signal(SIGPIPE, SIG_IGN); /* a closed output is an error of write, not the end of the process */

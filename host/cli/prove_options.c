@@ -9,6 +9,7 @@
 #include <quoin/glue.h>
 
 #include "base/log.h"
+#include "graph/file_digest.h"
 #include "keys/private_file.h"
 #include "prove/prove_model.h"
 
@@ -99,6 +100,24 @@ void prove_collect_settings(const engine *e, const engine_options *engine_settin
     copy_word(plan_numeric_name(e->p->memory.numeric), out->numeric);
     copy_word(strcmp(engine_settings->kv, "auto") != 0 ? engine_settings->kv : is_exact ? "f32" : "f16", out->kv);
     copy_word(prompt->is_chat ? prompt->family : NULL, out->family);
+}
+
+static qn_status name_file(const char *path, const char *kind, char out[SETTINGS_SOURCE_SIZE], error_context *err) {
+    uint8_t digest[SHA256_BYTES];
+    char hex[SHA256_HEX_SIZE];
+    if (path != NULL) {
+        QN_TRY(file_digest(path, NULL, NULL, digest, err), err, "what the record says of %s", path);
+        sha256_to_hex(digest, hex);
+        snprintf(out, SETTINGS_SOURCE_SIZE, "%ssha256:%s", kind, hex);
+    }
+    return QN_OK;
+}
+
+qn_status prove_collect_rules(const constrain_options *constrain, const sentinel_options *sentinel, run_settings *out, error_context *err) {
+    QN_TRY(name_file(constrain->grammar, "grammar:", out->constraint, err), err, "recording");
+    QN_TRY(name_file(constrain->schema, "json-schema:", out->constraint, err), err, "recording");
+    QN_TRY(name_file(constrain->sieve, "sieve:", out->constraint, err), err, "recording");
+    return name_file(sentinel->rules, "", out->sentinel, err);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ recording */

@@ -9,8 +9,10 @@
  */
 #ifndef HOST_PROVE_OPTIONS_H
 #define HOST_PROVE_OPTIONS_H
+#include "cli/constrain_options.h"
 #include "cli/engine_options.h"
 #include "cli/prompt_input.h"
+#include "cli/sentinel_options.h"
 #include "decode/generate.h"
 #include "keys/mac_key.h"
 #include "prove/prove_generation.h"
@@ -33,6 +35,9 @@ qn_status prove_open_key(const char *path, const char *passphrase_file, signing_
 qn_status prove_describe_program(prove_runtime *out, error_context *err);
 /* ... and what it runs the engine's program with. QN_UNSUPPORTED for a model on two backends. */
 qn_status prove_describe_engine(const command_context *c, const engine *e, prove_runtime *out, error_context *err);
+
+/* Adds to settings that are collected what has a say besides the model: the files of a constraint and of rules, by their digests. */
+qn_status prove_collect_rules(const constrain_options *constrain, const sentinel_options *sentinel, run_settings *out, error_context *err);
 
 /* The settings of a run as a record keeps them. */
 void prove_collect_settings(const engine *e, const engine_options *engine_settings, const prompt_options *prompt,

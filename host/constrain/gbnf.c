@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mapped_file.h"
 #include "common/utf8.h"
 #include "constrain/text_cursor.h"
 
@@ -354,14 +353,5 @@ qn_status gbnf_parse(fmt_str text, const char *name, grammar *out, error_context
 }
 
 qn_status gbnf_read(const char *path, grammar *out, error_context *err) {
-    mapped_file file;
-    QN_TRY(mapped_file_open(path, &file, err), err, "reading a grammar");
-    qn_status status = gbnf_parse((fmt_str){(const char *)file.span.data, file.span.size}, path, out, err);
-    const qn_status is_whole = status < 0 ? status : mapped_file_check(&file, err);
-    if (status == QN_OK && is_whole < 0) {
-        grammar_free(out);
-        status = is_whole;
-    }
-    mapped_file_close(&file);
-    return status;
+    return grammar_read_file(path, gbnf_parse, out, err);
 }

@@ -105,4 +105,8 @@ grammar_fragment grammar_class(grammar_builder *b, code_range *ranges, uint32_t 
 qn_status grammar_finish(grammar_builder *b, uint32_t root, grammar *out);
 void grammar_free(grammar *g);
 
+/* Opens `path`, which has to be whole and stay so, and gives its text to one of gbnf_parse and json_schema_parse. */
+typedef qn_status grammar_parse_fn(fmt_str text, const char *name, grammar *out, error_context *err);
+qn_status grammar_read_file(const char *path, grammar_parse_fn *parse, grammar *out, error_context *err);
+
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mapped_file.h"
 #include "constrain/grammar_internal.h"
 
 void grammar_builder_init(grammar_builder *b, error_context *err) {
@@ -183,4 +184,17 @@ grammar_fragment grammar_repeat(grammar_builder *b, grammar_fragment text, uint3
         return least == 1 ? text : grammar_optional(b, text);
     }
     return repeat_calls(b, text, least, most);
+}
+
+qn_status grammar_read_file(const char *path, grammar_parse_fn *parse, grammar *out, error_context *err) {
+    mapped_file file;
+    QN_TRY(mapped_file_open(path, &file, err), err, "reading what constrains the text");
+    qn_status status = parse((fmt_str){(const char *)file.span.data, file.span.size}, path, out, err);
+    const qn_status is_whole = status < 0 ? status : mapped_file_check(&file, err);
+    if (status == QN_OK && is_whole < 0) {
+        grammar_free(out);
+        status = is_whole;
+    }
+    mapped_file_close(&file);
+    return status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scrub.h"
 #include "text/tokenizer.h"
 
 typedef struct scoring {
@@ -116,7 +117,7 @@ qn_status perplexity_run(session *s, const uint32_t *ids, uint64_t n_ids, const 
     const qn_status status = x.window == NULL || x.surprise == NULL
                                  ? FAIL(err, QN_NO_HOST_MEM, "out of memory for a window of %u tokens", options->window)
                                  : score_all(&x, ids, n_windows, out, err);
-    free(x.window);
+    scrub_free(x.window, options->window * sizeof *x.window);
     free(x.surprise);
     return status;
 }

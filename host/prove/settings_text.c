@@ -9,7 +9,7 @@
 
 #include "base/decimal.h"
 
-typedef enum field_kind { FIELD_BIASES, FIELD_BOOL, FIELD_UINT, FIELD_FLOAT, FIELD_WORD, FIELD_OPTIONAL_WORD, FIELD_PROMPT } field_kind;
+typedef enum field_kind { FIELD_BIASES, FIELD_BOOL, FIELD_UINT, FIELD_FLOAT, FIELD_WORD, FIELD_OPTIONAL_WORD, FIELD_SOURCE, FIELD_PROMPT } field_kind;
 
 typedef struct field {
     const char *key;
@@ -23,6 +23,7 @@ static const field fields[] = { /* in the order of the keys */
     {"bos", FIELD_BOOL, AT(has_bos)},
     {"chat", FIELD_BOOL, AT(is_chat)},
     {"chunk", FIELD_UINT, AT(chunk)},
+    {"constraint", FIELD_SOURCE, AT(constraint)},
     {"context", FIELD_BOOL, AT(has_context)},
     {"ctx", FIELD_UINT, AT(n_ctx)},
     {"kv", FIELD_WORD, AT(kv)},
@@ -32,6 +33,7 @@ static const field fields[] = { /* in the order of the keys */
     {"prompt", FIELD_PROMPT, AT(is_tokens)},
     {"repeat_last", FIELD_UINT, AT(sampler.repeat_last)},
     {"repeat_penalty", FIELD_FLOAT, AT(sampler.repeat_penalty)},
+    {"sentinel", FIELD_SOURCE, AT(sentinel)},
     {"special", FIELD_BOOL, AT(is_special)},
     {"system", FIELD_BOOL, AT(has_system)},
     {"temperature", FIELD_FLOAT, AT(sampler.temperature)},
@@ -61,7 +63,7 @@ static int print_field(const field *f, const void *value, char *out, size_t room
     default: break;
     }
     const char *word = value;
-    return f->kind == FIELD_OPTIONAL_WORD && word[0] == '\0' ? 0 : snprintf(out, room, "%s=%s\n", f->key, word);
+    return f->kind != FIELD_WORD && word[0] == '\0' ? 0 : snprintf(out, room, "%s=%s\n", f->key, word);
 }
 
 size_t settings_print(const run_settings *settings, char out[PROVE_MAX_TEXT]) {
@@ -100,8 +102,8 @@ static bool parse_float(const char *text, float *out) {
     return true;
 }
 
-static bool parse_word(const char *text, char out[SETTINGS_WORD_SIZE]) {
-    if (text[0] == '\0' || strlen(text) >= SETTINGS_WORD_SIZE) {
+static bool parse_word(const char *text, char *out, size_t room) {
+    if (text[0] == '\0' || strlen(text) >= room) {
         return false;
     }
     memcpy(out, text, strlen(text) + 1);
@@ -140,12 +142,13 @@ static bool parse_field(const field *f, char *text, void *value) {
     case FIELD_UINT: return parse_uint(text, value);
     case FIELD_FLOAT: return parse_float(text, value);
     case FIELD_PROMPT: return parse_switch(text, "text", "tokens", value);
-    default: return parse_word(text, value);
+    case FIELD_SOURCE: return parse_word(text, value, SETTINGS_SOURCE_SIZE);
+    default: return parse_word(text, value, SETTINGS_WORD_SIZE);
     }
 }
 
 static bool may_be_missing(const field *f) {
-    return f->kind == FIELD_BIASES || f->kind == FIELD_OPTIONAL_WORD;
+    return f->kind == FIELD_BIASES || f->kind == FIELD_OPTIONAL_WORD || f->kind == FIELD_SOURCE;
 }
 
 /* One line, terminated in `line`; *next is the first field that may come. */

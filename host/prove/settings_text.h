@@ -6,10 +6,12 @@
  *     chat system      0 or 1                                    prompt        text, tokens
  *     context          0 or 1: something stood before the prompt  repeat_last top_k
  *     chunk ctx        tokens of a step, positions
+ *     constraint       only with one: grammar, json-schema or sieve, a colon, and sha256:HEX of its file
+ *     sentinel         only with rules over each token: sha256:HEX of their file
  *     kv               f16, bf16, f32, q8                        template      only when one was named
  *     max_tokens
  *
- * A run with more to it (a grammar, a judge) adds keys of its own; a reader that does not know them cannot replay, and says so.
+ * A run with more to it adds keys of its own; a reader that does not know them cannot replay, and says so.
  *
  * Threading: pure.
  */
@@ -22,12 +24,14 @@
 #include "prove/prove_words.h"
 
 #define SETTINGS_WORD_SIZE 32u
+#define SETTINGS_SOURCE_SIZE 96u
 
 typedef struct run_settings {
     sampler_options sampler;  /* the seed is no part of the text */
     uint32_t n_ctx, chunk, max_tokens;
     char numeric[SETTINGS_WORD_SIZE], kv[SETTINGS_WORD_SIZE];
     char family[SETTINGS_WORD_SIZE]; /* of a chat template; "" when the model's own */
+    char constraint[SETTINGS_SOURCE_SIZE], sentinel[SETTINGS_SOURCE_SIZE]; /* "" without */
     bool is_chat, has_context, has_system, has_bos, is_special, is_tokens;
 } run_settings;
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Adapters through the program: --adapter of run, chat and bench; convert --base; what inspect and verify say of adapter files."""
 import hashlib
+import os
 
 import adapters
 from models import make_tiny
@@ -55,7 +56,8 @@ def the_cpu_backend_gives_the_same_ids(t):
 def only_a_number_behind_the_last_equals_sign_is_a_scale(t):
     model, made = base(t), adapters.pairs(adapters.tiny_places())
     wanted = run(t, model, '--adapter', gguf_adapter(t))['tokens']
-    for name, option in (('a=b.gguf', 'a=b.gguf'), ('a=b.gguf', 'a=b.gguf=1'), ('rank=4', 'rank=4=1'), ('a=', 'a='), ('a=-x', 'a=-x')):
+    os.mkdir(t.path('x=1,y'))
+    for name, option in (('x=1,y/a', 'x=1,y/a'), ('a=b.gguf', 'a=b.gguf'), ('a=b.gguf', 'a=b.gguf=1'), ('rank=4', 'rank=4=1'), ('a=', 'a='), ('a=-x', 'a=-x')):
         adapters.write_gguf(t.path(name), made)
         got = run(t, model, '--adapter', t.path(option))
         t.equal((got['tokens'], got['backend']['adapters'][0]['file']), (wanted, t.path(name)), option)

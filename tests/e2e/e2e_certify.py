@@ -70,6 +70,8 @@ def what_cannot_be_certified_is_refused(t):
                           (['certify', container, '-b', 'reference', '--conform', t.path('none')], 6)):
         r = t.quoin(*words)
         t.equal(r.status, status, r.describe())
+    r = t.exits(6, 'certify', container, '-b', 'reference', '-o', t.path('no/such/folder.json'))
+    t.lacks(r.err, 'using reference')  # told before the work
     t.true(not os.path.exists(t.path('m.cert.json')), 'a manifest')
 
 

@@ -161,6 +161,13 @@ def json_of_a_usage_error_is_one_object_too(t):
 
 
 @test
+def what_would_be_given_in_vain_is_a_wrong_use(t):
+    for args, word in ((('--logprobs', 3), '--json'), (('--events-file', t.path('x')), '--events json'), (('--facts', 3), '--graph'),
+                       (('--store-prompt',), '--prove'), (('--explain',), '--governed'), (('--system', 'x'), '--chat')):
+        t.has(t.exits(2, 'run', tiny(t), *GREEDY[:4], *args).err, word)
+
+
+@test
 def json_of_run_tells_tokens_text_reason_backend_and_timings(t):
     said = t.exits(0, 'run', tiny(t), *GREEDY, '--logprobs', '3').json()
     t.equal(said['prompt_tokens'], [259, 264])

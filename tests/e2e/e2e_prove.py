@@ -109,8 +109,15 @@ def a_changed_volume_source_or_signature_is_found(t):
         f.write(data)
     r = t.quoin('check', container, '--source', other, '--json')
     t.equal((r.status, r.json()['level'], codes(r)['source']), (1, 3, 'DIGEST_MISMATCH'), r.describe())
-    with open(t.path('m.prov.q42'), 'r+b') as f:
-        f.truncate(3000)
+    with open(t.path('m.prov.q42'), 'rb') as f:
+        whole = f.read()
+    for at in (108, len(whole) - 100):  # in the root, and where no statement stands: neither is in the digest
+        with open(t.path('m.prov.q42'), 'wb') as f:
+            f.write(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+        r = t.quoin('check', container, '--json')
+        t.equal((r.status, r.json()['level'], codes(r)['container']), (1, 0, 'PARSE'), r.describe())
+    with open(t.path('m.prov.q42'), 'wb') as f:
+        f.write(whole[:3000])
     r = t.quoin('check', container, '--json')
     t.equal((r.status, codes(r)['container']), (1, 'PARSE'), r.describe())
 
@@ -181,11 +188,11 @@ def a_consent_counts_when_it_is_signed_valid_and_about_this_model(t):
 
 
 # ---------------------------------------------------------------- answers
-def ask(t, container, *options):
+def ask(t, container, *options, status=0):
     with open(t.path('prompt.txt'), 'w', encoding='utf-8') as f:
         f.write('abc')
     r = t.quoin('run', container, '-f', t.path('prompt.txt'), '-n', '6', '-b', 'reference', '--prove', t.path('log'), '--json', *options)
-    t.equal(r.status, 0, r.describe())
+    t.equal(r.status, status, r.describe())
     t.true(r.json()['generation'].startswith(IDS), r.describe())
     return r.json()['generation']
 
@@ -233,6 +240,31 @@ def a_replay_with_other_threads_or_another_backend_is_not_comparable(t):
         r = t.quoin('check', container, '--log', t.path('log'), '--replay', '--json', *options)
         t.equal((r.status, answers(r)['replay']), (7, 'NOT CHECKED'), r.describe())
         t.has(r.out, 'not comparable')
+
+
+@test
+def an_answer_with_a_constraint_or_rules_is_not_comparable(t):
+    container, _ = make_model(t)
+    for option, words, text in (('--grammar', 'a constraint', 'root ::= [a-z ]+ "."\n'),
+                                ('--sentinel', 'rules over each token', '[deny]\naction = resample\nids = 264\n')):
+        with open(t.path('rules'), 'w', encoding='utf-8') as f:
+            f.write(text)
+        name = ask(t, container, option, t.path('rules'), '--unsigned', status=7 if option == '--grammar' else 0)
+        r = t.quoin('check', container, '--log', t.path('log'), '--generation', name, '--replay', '-p', t.path('prompt.txt'))
+        t.has(r.out, f'replay               NOT CHECKED  not comparable: {words}')
+
+
+@test
+def a_log_that_was_changed_is_told(t):
+    container, _ = make_model(t)
+    ask(t, container, '--unsigned')
+    at = t.path('log/' + next(name for name in os.listdir(t.path('log')) if name.endswith('.qwal')))
+    with open(at, 'r+b') as f:
+        f.seek(5000)
+        byte = f.read(1)
+        f.seek(5000)
+        f.write(bytes([byte[0] ^ 4]))
+    t.has(t.exits(6, 'check', container, '--log', t.path('log')).err, 'bytes are of no whole transaction')
 
 
 @test

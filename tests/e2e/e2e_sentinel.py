@@ -250,7 +250,7 @@ def events_go_to_standard_error_without_a_file(t):
     r = t.exits(0, *PROMPT, '-n', 2, '--events', 'json')
     t.equal([json.loads(line)['event'] for line in r.err.splitlines()][0], 'begin')
     t.equal(t.exits(0, *PROMPT, '-n', 2, '--quiet').err, b'')
-    t.has(t.exits(1, *PROMPT, '--events-file', t.path('x')).err, '--events json')
+    t.has(t.exits(2, *PROMPT, '--events-file', t.path('x')).err, '--events json')
     t.exits(6, *PROMPT, '--events', 'json', '--events-file', t.path('no/such/folder'))
 
 

@@ -6,6 +6,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import adapters
+from models import make_tiny
+
 QUOIN, PLUGIN = sys.argv[1:3]
 CORPUS = os.environ.get("QUOIN_CORPUS") or os.environ.get("QUOIN_CORPUS_DEFAULT", "")
 PROMPT = "Once upon a time"
@@ -29,6 +33,15 @@ class Text(unittest.TestCase):
                     self.assertEqual(got.returncode, 0, got.stderr)
                     self.assertGreater(len(want.stdout), 100)
                     self.assertEqual(got.stdout, want.stdout)
+
+    def test_a_model_changed_by_an_adapter_gives_the_text_of_the_reference(self):
+        with tempfile.TemporaryDirectory() as cache:
+            model = make_tiny(os.path.join(cache, "m.gguf"))
+            adapter = ("--adapter", adapters.write_gguf(os.path.join(cache, "a.gguf"), adapters.pairs(adapters.tiny_places())), "-n", "12")
+            want = run(model, "--backend", "reference", *adapter, cache=cache)
+            got = run(model, "--plugin", PLUGIN, "--backend", "opencl:software", *adapter, cache=cache)
+            self.assertEqual((got.returncode, got.stdout), (0, want.stdout), got.stderr)
+            self.assertNotEqual(run(model, "--backend", "reference", "-n", "12", cache=cache).stdout, want.stdout)
 
 
 def main():

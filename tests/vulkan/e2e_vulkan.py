@@ -5,6 +5,8 @@ an independent implementation gave, and those of the reference backend wherever 
 import json
 import os
 
+import adapters
+from models import make_tiny
 from program import *
 
 PLUGIN = os.environ.get('VULKAN_PLUGIN', '')
@@ -75,6 +77,17 @@ def without_a_driver_the_backend_is_refused_and_says_why(t):
                 env=clean_environment(VK_ICD_FILENAMES='/nowhere/icd.json', VK_DRIVER_FILES='/nowhere/icd.json'))
     t.equal(r.status, 3, 'exit status')
     t.has(r.err, 'vulkan')
+
+
+@test
+def a_model_changed_by_an_adapter_gives_the_ids_of_the_reference(t):
+    made, adapter = make_tiny(t.path('m.gguf')), adapters.write_gguf(t.path('a.gguf'), adapters.pairs(adapters.tiny_places()))
+    args = ('--numeric', 'f32acc', '-p', 'hello world', '-n', 12, '--json')
+    r = t.quoin('run', made, '--plugin', PLUGIN, '--backend', SOFTWARE, *args, '--adapter', adapter)
+    if r.status == 3:
+        skip('no Vulkan driver')
+    t.equal(r.json()['tokens'], t.exits(0, 'run', made, '--backend', 'reference', *args, '--adapter', adapter).json()['tokens'], 'ids')
+    t.true(r.json()['tokens'] != t.exits(0, 'run', made, '--backend', 'reference', *args).json()['tokens'], 'the adapter changes nothing')
 
 
 if __name__ == '__main__':

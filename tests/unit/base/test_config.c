@@ -74,6 +74,14 @@ static void a_broken_line_is_named_by_its_number(void **state) {
     assert_non_null(strstr(error_text(&err), "line 3"));
 }
 
+static void a_file_without_an_end_is_refused(void **state) {
+    (void)state;
+    config c;
+    error_context err = {0};
+    assert_int_equal(config_read("/dev/zero", &c, &err), QN_LIMIT);
+    assert_non_null(strstr(error_text(&err), "longer than 4 MiB"));
+}
+
 static void a_named_file_must_exist_and_no_file_is_fine_otherwise(void **state) {
     (void)state;
     config c;
@@ -89,6 +97,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(sections_keys_and_values_come_in_file_order, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_text_in_memory_is_read_like_a_file, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_broken_line_is_named_by_its_number, make_folder, remove_folder),
+        cmocka_unit_test(a_file_without_an_end_is_refused),
         cmocka_unit_test_setup_teardown(a_named_file_must_exist_and_no_file_is_fine_otherwise, make_folder,
                                         remove_folder),
     };

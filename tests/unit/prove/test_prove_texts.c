@@ -87,8 +87,8 @@ static void a_consent_says_where_it_is_wrong(void **state) {
     }
 }
 
-static const char settings_example[] = "bias=3:-inf,4:0.25\nbos=1\nchat=1\nchunk=16\ncontext=0\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\n"
-                                       "prompt=text\nrepeat_last=64\nrepeat_penalty=1.10000002\nspecial=0\nsystem=0\ntemperature=0.5\n"
+static const char settings_example[] = "bias=3:-inf,4:0.25\nbos=1\nchat=1\nchunk=16\nconstraint=grammar:sha256:0123\ncontext=0\nctx=64\nkv=f16\nmax_tokens=3\nmin_p=0\nnumeric=f32acc\n"
+                                       "prompt=text\nrepeat_last=64\nrepeat_penalty=1.10000002\nsentinel=sha256:45\nspecial=0\nsystem=0\ntemperature=0.5\n"
                                        "template=chatml\ntop_k=40\ntop_p=0.899999976\n";
 
 static void settings_are_read_as_they_were_written(void **state) {
@@ -97,6 +97,8 @@ static void settings_are_read_as_they_were_written(void **state) {
     (void)state;
     assert_int_equal(settings_parse((fmt_str){settings_example, sizeof settings_example - 1}, &s, NULL), QN_OK);
     assert_int_equal(s.sampler.n_biases, 2);
+    assert_string_equal(s.constraint, "grammar:sha256:0123");
+    assert_string_equal(s.sentinel, "sha256:45");
     assert_int_equal(s.sampler.biases[1].id, 4);
     assert_true(s.is_chat && s.has_bos && !s.is_special && s.sampler.top_p == 0.9f && s.sampler.repeat_penalty == 1.1f);
     assert_string_equal(s.family, "chatml");
