@@ -1,6 +1,7 @@
 /* cf_query.c — level 0: the query is pure, honest about sizes, and complete. */
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "conform.h"
 #include "file/file_suites.h"
@@ -25,6 +26,23 @@ static void query_is_pure(cf_context *ctx) {
         const qn_query_out again = ask(ctx);
         CF_CHECK(ctx, memcmp(&again, &first, sizeof first) == 0, "call %u answers otherwise than the first", i + 2);
     }
+}
+
+/* As on a machine without drivers, and with every device file hidden: nothing can be opened at all. */
+static void query_opens_nothing(cf_context *ctx) {
+    const qn_query_out first = ask(ctx);
+    struct rlimit files;
+    CF_CHECK(ctx, getrlimit(RLIMIT_NOFILE, &files) == 0, "the limit of open files cannot be read");
+    const rlim_t as_before = files.rlim_cur;
+    files.rlim_cur = 0;
+    CF_CHECK(ctx, setrlimit(RLIMIT_NOFILE, &files) == 0, "the limit of open files cannot be set");
+    const qn_query_in in = make_in(ctx);
+    qn_query_out out = {.size = sizeof out};
+    const qn_status status = ctx->query(&in, &out);
+    files.rlim_cur = as_before;
+    setrlimit(RLIMIT_NOFILE, &files);
+    CF_CHECK(ctx, status == QN_OK, "query answers %s where no file can be opened: devices are looked for in start", cf_status(status));
+    CF_CHECK(ctx, memcmp(&out, &first, sizeof out) == 0, "query answers otherwise where no file can be opened");
 }
 
 typedef struct asking {
@@ -176,6 +194,7 @@ static void query_answers_hosts_of_every_minor(cf_context *ctx) {
 
 static const cf_test tests[] = {
     CF_TEST(query_is_pure, "Q3", CF_MUST_PROTOCOL),
+    CF_TEST(query_opens_nothing, "Q3", CF_MUST_PROTOCOL),
     CF_TEST(query_answers_eight_threads_at_once, "Q3", CF_MUST_PROTOCOL),
     CF_TEST(query_says_who_it_is, "Q3", CF_MUST_PROTOCOL),
     CF_TEST(query_has_a_whole_table_of_verbs, "Q6", CF_MUST_PROTOCOL),

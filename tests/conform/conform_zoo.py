@@ -20,6 +20,7 @@ REFUSED, USED = 3, 0
 # name: (test of the suite, its result, words of it, how quoin ends when the backend is named, words of standard error)
 RUNNING = {
     'counts_queries': ('0.query.query_is_pure', 'FAIL', ['answers otherwise than the first'], USED, []),
+    'looks_for_its_device': ('0.query.query_opens_nothing', 'FAIL', ['UNAVAILABLE where no file can be opened'], USED, []),
     'exits_in_query': ('0.query.query_is_pure', 'CRASH', ['ended with status 0 and without a result'], REFUSED,
                        ['refused at probe', 'without an answer']),
     'inserts_a_verb': ('1.compile.check_takes_no_memory', 'CRASH', ['SIG'], REFUSED, ['refused at probe']),

@@ -1,6 +1,9 @@
 /* zoo_plugin.c — the reference backend with one fault, chosen when it is compiled: query, table and note. */
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <quoin/note.h>
 
@@ -29,11 +32,22 @@ static void insert_a_verb(void) {
     memmove((char *)&verbs + from + sizeof verbs.devices, (char *)&verbs + from, n);
 }
 
+static bool has_a_device(void) {
+    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
 qn_status QN_CALL quoin_backend_query_0(const qn_query_in *in, qn_query_out *out) {
     static uint32_t n_queries;
     static char version[16];
     if (IS(exits_in_query)) {
         exit(0);
+    }
+    if (IS(looks_for_its_device) && !has_a_device()) {
+        return QN_UNAVAILABLE;
     }
     const qn_status status = quoin_reference_query(in, out);
     if (status < 0) {
