@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed beside other engines: quoin and each of them in alternating pairs on the same GGUF file, and the table of ratios.
+"""Speed beside other engines: quoin and all of them in turns on the same GGUF file, and the table of ratios.
 
     tests/bench/peers/compare.py [options] [MODEL.gguf[=OURS.p64] …]
 
@@ -10,7 +10,7 @@
     --quoin-args TEXT     more options for quoin
     --random SHAPE:FORMAT a model with random weights (random_model.py); may be given several times; kept in build/peers/models
     --modes LIST          of decode, prefill, depth, load, perplexity (default: decode,prefill)
-    --threads 1,2         thread counts (default: 1,2)       --pairs N      (default: 5)
+    --threads 1,2         thread counts (default: 1,2)       --rounds N     (default: 5)
     --prefill N,… --decode N    tokens (default: 512 and 128)
     --depth N,…           depths of the mode depth, 64 tokens each (default: 2048)
     --text FILE --window N --windows N    of the mode perplexity (default window: 512; all windows)
@@ -19,9 +19,10 @@
 
 Without MODEL and --random the two models of the full tests are measured. MODEL.gguf=OURS.p64: quoin runs this container, made of the GGUF.
 
-A pair is one run of each program, each with its own warm-up; pairs begin in turn with one and with the other, so that a slow minute of the
-machine meets both. The table has the medians of the runs, the median of the pairs' ratios and their range. How many processors others took
-meanwhile is printed with each pair, kept in the JSON, and said in the table where it is more than a tenth: such a table says little.
+A round is one run of each program, each with its own warm-up; each round begins with another of them, so that a slow minute of the
+machine meets all. The table has the medians of the runs, the median of the rounds' ratios and their range, and what share of the ceiling that
+quoin measured in the same run it reached: of reading for decode, of multiplying for prefill. How many processors others used
+meanwhile is printed with each round, kept in the JSON, and said in the table where it is more than a tenth: such a table says little.
 
 Modes: decode and prefill are tokens per second; depth is decode behind that many positions. load is the wall time of the whole process on a
 warm page cache, with a prompt of four tokens and no warm-up, up to the first token, and the most memory that was resident: there less is better.
@@ -95,24 +96,26 @@ def run_timed(command, wait):
 
 
 def measure_once(engine, model, threads, work, wait):
-    """{'value': …} of one run: tokens per second, or seconds and MiB for load, or the perplexity."""
+    """{'value': …} of one run: tokens per second, or seconds and MiB for load, or the perplexity; and the share of a ceiling where it is told."""
     output, errors, run = run_timed(engine.command(model, threads, work), wait)
     if work['kind'] != 'load':
         run['value'] = engine.read(work, output, errors)
+        run['share'] = engine.share
     return run
 
 
-def measure_pairs(ours, theirs, model, threads, work, options):
-    pairs = []
-    n_pairs = 1 if work['kind'] == 'perplexity' else options.pairs
-    for number in range(n_pairs):
-        order = [ours, theirs] if number % 2 == 0 else [theirs, ours]
-        runs = {engine.name: measure_once(engine, model, threads, work, options.wait) for engine in order}
-        pairs.append(runs)
-        print(f'{os.path.basename(model)}, {describe(work)}, {threads} threads, pair {number + 1} of {n_pairs}: '
+def measure_rounds(programs, model, threads, work, options):
+    """[{name: run}], each round with all programs, in an order that turns."""
+    rounds = []
+    n_rounds = 1 if work['kind'] == 'perplexity' else options.rounds
+    for number in range(n_rounds):
+        first = number % len(programs)
+        runs = {engine.name: measure_once(engine, model, threads, work, options.wait) for engine in programs[first:] + programs[:first]}
+        rounds.append(runs)
+        print(f'{os.path.basename(model)}, {describe(work)}, {threads} threads, round {number + 1} of {n_rounds}: '
               + '; '.join(f'{name} {run.get("value", run["wall"]):.3f}, others used {run["others"]:.2f} processors' for name, run in runs.items()),
               file=sys.stderr, flush=True)
-    return pairs
+    return rounds
 
 
 def describe(work):
@@ -137,17 +140,20 @@ def list_works(options):
     return works
 
 
-def summarise(ours, theirs, model, threads, work, pairs):
-    """One row for each quantity of the work."""
+def summarise(ours, others, model, threads, work, rounds):
+    """One row for each other engine and each quantity of the work."""
     kinds = [('wall', 'load to first token', 's'), ('rss_mib', 'resident memory', 'MiB')] if work['kind'] == 'load' else [
         ('value', describe(work), '' if work['kind'] == 'perplexity' else 'tok/s')]
+    shares = [runs[ours.name]['share'] for runs in rounds if runs[ours.name].get('share')]
     rows = []
     for key, name, unit in kinds:
-        ratios = [pair[ours.name][key] / pair[theirs.name][key] for pair in pairs]
-        rows.append({'model': os.path.basename(model), 'work': name, 'unit': unit, 'threads': threads, 'engine': theirs.name,
-                     'ours': statistics.median(pair[ours.name][key] for pair in pairs),
-                     'theirs': statistics.median(pair[theirs.name][key] for pair in pairs),
-                     'ratio': statistics.median(ratios), 'least': min(ratios), 'most': max(ratios)})
+        for theirs in others:
+            ratios = [runs[ours.name][key] / runs[theirs.name][key] for runs in rounds]
+            rows.append({'model': os.path.basename(model), 'work': name, 'unit': unit, 'threads': threads, 'engine': theirs.name,
+                         'ours': statistics.median(runs[ours.name][key] for runs in rounds),
+                         'theirs': statistics.median(runs[theirs.name][key] for runs in rounds),
+                         'share': statistics.median(shares) if shares else None,
+                         'ratio': statistics.median(ratios), 'least': min(ratios), 'most': max(ratios)})
     return rows
 
 
@@ -171,17 +177,17 @@ def form(value, unit):
 
 
 def make_table(rows):
-    """One line for each model, work and number of threads, with all engines side by side, and the best of them for us to beat."""
+    """One line for each model, work and number of threads, with all engines side by side."""
     names = list(dict.fromkeys(row['engine'] for row in rows))
-    head = ['model', 'work', 'threads', 'quoin'] + [cell for name in names for cell in (name, 'ratio', 'range')]
-    lines = ['| ' + ' | '.join(head) + ' |', '|---|---|---:' + '|---:' + '|---:|---:|---' * len(names) + '|']
+    head = ['model', 'work', 'threads', 'quoin', 'of ceiling'] + [cell for name in names for cell in (name, 'ratio', 'range')]
+    lines = ['| ' + ' | '.join(head) + ' |', '|---|---|---:|---:|---:' + '|---:|---:|---' * len(names) + '|']
     groups = {}
     for row in rows:
         groups.setdefault((row['model'], row['work'], row['threads']), {})[row['engine']] = row
     for (model, work, threads), cells in groups.items():
         unit = next(iter(cells.values()))['unit']
-        ours = statistics.median(row['ours'] for row in cells.values())
-        line = [model, f'{work}, {unit}' if unit else work, str(threads), form(ours, unit)]
+        ours = next(iter(cells.values()))
+        line = [model, f'{work}, {unit}' if unit else work, str(threads), form(ours['ours'], unit), f'{ours["share"]:.2f}' if ours['share'] else '']
         for name in names:
             row = cells.get(name)
             line += [form(row['theirs'], unit), f'{row["ratio"]:.3f}' if unit == '' else f'{row["ratio"]:.2f}',
@@ -192,13 +198,13 @@ def make_table(rows):
 
 def make_report(rows, versions, commands, slowest, others, notes, options):
     now = datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC')
-    lines = [f'{now}; {read_cpu()}; {"; ".join(versions)}; medians of {options.pairs} alternating pairs. Ratio: quoin divided by the other; '
+    lines = [f'{now}; {read_cpu()}; {"; ".join(versions)}; medians of {options.rounds} rounds. Ratio: quoin divided by the other; '
              'for load and memory less is better.', '', *make_table(rows)]
     if others > BUSY:
         lines += ['', f'Others used {others:.2f} processors meanwhile (median): these numbers say little.']
     lines += [''] * bool(notes) + [f'- Not measured: {note}' for note in notes]
     lines += [''] * bool(slowest) + [f'- Slowest op of a decode step, {where}: {op}' for where, op in slowest]
-    lines += ['', 'Commands, one run of each per pair:', ''] + ['    ' + shlex.join(words) for words in commands]
+    lines += ['', 'Commands, one run of each per round:', ''] + ['    ' + shlex.join(words) for words in commands]
     return '\n'.join(lines) + '\n'
 
 
@@ -249,13 +255,13 @@ def numbers(text):
 
 
 def parse(words=None):
-    parser = argparse.ArgumentParser(description='quoin beside other engines, in alternating pairs on the same files')
+    parser = argparse.ArgumentParser(description='quoin beside other engines, in turns on the same files')
     parser.add_argument('models', nargs='*', metavar='MODEL.gguf[=OURS.p64]')
     for name, default in (('quoin', find_quoin()), ('quoin-args', ''), ('text', None), ('json', None), ('report', None)):
         parser.add_argument('--' + name, default=default)
     for name in ('engine', 'random'):
         parser.add_argument('--' + name, action='append', default=[])
-    for name, default in (('decode', 128), ('pairs', 5), ('wait', 0), ('window', 512), ('windows', 0)):
+    for name, default in (('decode', 128), ('rounds', 5), ('wait', 0), ('window', 512), ('windows', 0)):
         parser.add_argument('--' + name, type=int, default=default)
     for name, default in (('threads', [1, 2]), ('prefill', [512]), ('depth', [2048])):
         parser.add_argument('--' + name, type=numbers, default=default)
@@ -271,22 +277,32 @@ def parse(words=None):
     return options
 
 
+def list_able(others, model, threads, work, notes):
+    """The engines that can do the work; the others get a note, once for each reason."""
+    able = []
+    for engine in others:
+        try:
+            engine.command(model, threads, work)
+            able.append(engine)
+        except engines.Unable as reason:
+            notes += [f'{describe(work)} with {engine.name}: {reason}'] if reason.args[0] not in str(notes) else []
+    return able
+
+
 def measure_all(ours, others, models, options):
     rows, singles, slowest, busy, commands, notes = [], [], [], [], [], []
     for model in models:
         for threads in options.threads:
             for work in list_works(options):
-                for theirs in others:
-                    try:
-                        words = [engine.command(model, threads, work) for engine in (ours, theirs)]
-                    except engines.Unable as reason:
-                        notes += [f'{describe(work)} with {theirs.name}: {reason}'] if reason.args[0] not in str(notes) else []
-                        continue
-                    pairs = measure_pairs(ours, theirs, model, threads, work, options)
-                    rows += summarise(ours, theirs, model, threads, work, pairs)
-                    busy += [run['others'] for pair in pairs for run in pair.values()]
-                    commands += [line for line in words if model == models[0] and threads == options.threads[0] and line not in commands]
-                    singles.append({'model': model, 'threads': threads, 'work': work, 'engine': theirs.name, 'pairs': pairs})
+                able = list_able(others, model, threads, work, notes)
+                if not able:
+                    continue
+                rounds = measure_rounds([ours, *able], model, threads, work, options)
+                rows += summarise(ours, able, model, threads, work, rounds)
+                busy += [run['others'] for runs in rounds for run in runs.values()]
+                if model == models[0] and threads == options.threads[0]:
+                    commands += [engine.command(model, threads, work) for engine in (ours, *able)]
+                singles.append({'model': model, 'threads': threads, 'work': work, 'rounds': rounds})
                 if work['kind'] == 'decode' and work['depth'] == 0 and name_slowest(ours.seen.get('profile')):
                     slowest.append((f'{os.path.basename(model)} with {threads} threads', name_slowest(ours.seen['profile'])))
     return rows, singles, slowest, busy, commands, notes

@@ -60,7 +60,7 @@ class Quoin:
     name = 'quoin'
 
     def __init__(self, path, more='', models=None):
-        self.path, self.more, self.models, self.seen = path, shlex.split(more), models or {}, {}
+        self.path, self.more, self.models, self.seen, self.share = path, shlex.split(more), models or {}, {}, None
         self.version = (run_for_version([path, '--version']).splitlines() or ['quoin'])[0]
 
     def command(self, model, threads, work):
@@ -81,11 +81,13 @@ class Quoin:
         if work['kind'] == 'perplexity':
             return result['perplexity']
         self.seen = {key: result.get(key) for key in ('backend', 'read_ceiling_bytes_per_s', 'bytes_per_token', 'peaks', 'profile')}
+        self.share = result.get('prefill_share_of_peak') if work['kind'] == 'prefill' else result['decode'][-1].get('share_of_ceiling')
         return result['prefill_tokens_per_s' if work['kind'] == 'prefill' else 'decode_tokens_per_s']['median']
 
 
 class LlamaBench:
     """A llama-bench: llama.cpp's, or that of a fork. Which options it knows is taken from what it says of itself."""
+    share = None    # it tells none
 
     def __init__(self, path, name=None, more=''):
         self.path, self.more = path, shlex.split(more)
@@ -136,7 +138,7 @@ class LlamaBench:
 
 class LlamaPython:
     """llama.cpp through llama-cpp-python's low-level interface, which measures as llama-bench does."""
-    name, version = 'llama.cpp', 'llama-cpp-python'
+    name, version, share = 'llama.cpp', 'llama-cpp-python', None
 
     def __init__(self, python, script):
         self.python, self.script = python, script

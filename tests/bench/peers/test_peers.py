@@ -75,7 +75,8 @@ elif words[0] == 'perplexity':
 else:
     print(json.dumps({'backend': {}, 'read_ceiling_bytes_per_s': 1, 'bytes_per_token': 1, 'peaks': {},
                       'profile': [{'count': 3, 'op': 'matmul', 'kernel': 'k', 'us_per_token': 5.0}],
-                      'prefill_tokens_per_s': {'median': 25.0}, 'decode_tokens_per_s': {'median': 20.0}}))
+                      'prefill_tokens_per_s': {'median': 25.0}, 'prefill_share_of_peak': 0.5,
+                      'decode_tokens_per_s': {'median': 20.0}, 'decode': [{'depth': 0, 'share_of_ceiling': 0.9}]}))
 '''
 
 
@@ -171,27 +172,28 @@ def the_table_has_all_engines_side_by_side_and_what_was_run(t):
     quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
     llama, fork = write_engine(t.path('llama-bench'), True), write_engine(t.path('fork-bench'), False)
     done = run_script(source('tests/bench/peers/compare.py'), 'models/a.gguf', '--quoin', quoin, '--engine', f'llama={llama}', '--engine',
-                      f'fork={fork}', '--modes', 'decode,prefill,depth,load', '--threads', '1', '--pairs', '2', '--json', t.path('all.json'),
+                      f'fork={fork}', '--modes', 'decode,prefill,depth,load', '--threads', '1', '--rounds', '2', '--json', t.path('all.json'),
                       '--report', t.path('report.md'))
     t.equal(done.returncode, 0, done.stderr)
     lines = done.stdout.splitlines()
-    t.has(lines[0].encode(), 'quoin 9.9.9', 'llama 0123abcd', 'medians of 2 alternating pairs')
+    t.has(lines[0].encode(), 'quoin 9.9.9', 'llama 0123abcd', 'medians of 2 rounds')
     rows = {cells[2]: cells for cells in ([cell.strip() for cell in line.split('|')] for line in lines if line.startswith('| a.gguf'))}
     t.equal(list(rows), ['decode 128, tok/s', 'prefill 512, tok/s', 'decode 64 at depth 2048, tok/s', 'load to first token, s', 'resident memory, MiB'])
-    t.equal(rows['decode 128, tok/s'][3:8], ['1', '20.0', '10.0', '2.00', '2.00–2.00'])
-    t.equal(rows['decode 64 at depth 2048, tok/s'][8:10], ['16.0', '1.25'])
+    t.equal(rows['decode 128, tok/s'][3:9], ['1', '20.0', '0.90', '10.0', '2.00', '2.00–2.00'])
+    t.equal(rows['prefill 512, tok/s'][5], '0.50')
+    t.equal(rows['decode 64 at depth 2048, tok/s'][9:11], ['16.0', '1.25'])
     t.has(done.stdout.encode(), '-gp 2048,64', '3 x matmul [k]', '-o json')
     with open(t.path('report.md'), encoding='utf-8') as f:
         t.equal(f.read(), done.stdout)
     with open(t.path('all.json'), encoding='utf-8') as f:
-        t.equal(len(json.load(f)['runs']), 8)
+        t.equal(len(json.load(f)['runs']), 4)
 
 
 @test
 def what_an_engine_cannot_do_is_said_and_the_rest_is_measured(t):
     quoin, llama = write_program(t.path('quoin'), QUOIN % sys.executable), write_engine(t.path('llama-bench'), True)
     done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', llama, '--modes', 'decode,perplexity',
-                      '--text', t.path('quoin'), '--threads', '1', '--pairs', '1')
+                      '--text', t.path('quoin'), '--threads', '1', '--rounds', '1')
     t.equal(done.returncode, 0, done.stderr)
     t.has(done.stdout.encode(), 'Not measured: perplexity with llama-bench', 'decode 128')
 
@@ -203,14 +205,14 @@ def perplexities_stand_beside_each_other(t):
     done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', llama, '--modes', 'perplexity', '--text', quoin,
                       '--threads', '1')
     t.equal(done.returncode, 0, done.stderr)
-    t.has(done.stdout.encode(), '| a.gguf | perplexity | 1 | 10.0000 | 8.0000 | 1.250 |')
+    t.has(done.stdout.encode(), '| a.gguf | perplexity | 1 | 10.0000 |  | 8.0000 | 1.250 |')
 
 
 @test
 def a_program_that_fails_is_shown_with_its_words(t):
     quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
     broken = write_program(t.path('llama-bench'), f'#!{sys.executable} -SE\nimport sys\nsys.exit("no such model" if len(sys.argv) > 2 else 0)\n')
-    done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', broken, '--threads', '1', '--pairs', '1')
+    done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', broken, '--threads', '1', '--rounds', '1')
     t.true(done.returncode not in (0, 77), 'exit status')
     t.has(done.stderr.encode(), 'no such model', 'llama-bench')
 
