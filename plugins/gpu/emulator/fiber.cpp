@@ -1,10 +1,10 @@
-/* fiber.cpp — fibers: by hand on x86-64, with ucontext elsewhere and under sanitizers, which want to be told. */
+/* fiber.cpp — fibers: by hand on x86-64, with ucontext elsewhere. AddressSanitizer is told of each change of stacks. */
 #include "fiber.h"
 
 #include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
+#include <sanitizer/asan_interface.h>
 #endif
 
 static const uint64_t stack_bytes = 256 * 1024; /* touched pages only are real */
@@ -18,20 +18,56 @@ void fiber_stack_free(char *stack) {
     munmap(stack, stack_bytes);
 }
 
+/* --- What AddressSanitizer is told ------------------------------------------------------------------------------------------------ */
+
+#if defined(__SANITIZE_ADDRESS__)
+/* Of the thread itself, which is told when it is left for the first time. Fibers come and go only from there. */
+static thread_local const void *thread_stack;
+static thread_local size_t thread_stack_bytes;
+
+static void *tell_leaving(const fiber *to) {
+    void *fake = nullptr;
+    __sanitizer_start_switch_fiber(&fake, to->stack != nullptr ? to->stack : thread_stack, to->stack != nullptr ? stack_bytes : thread_stack_bytes);
+    return fake;
+}
+
+static void tell_arrival(bool is_fiber, void *fake) {
+    __sanitizer_finish_switch_fiber(fake, is_fiber ? &thread_stack : nullptr, is_fiber ? &thread_stack_bytes : nullptr);
+}
+
+/* A stack is used again when its last fiber has gone without returning from its functions. */
+static void tell_stack_is_new(char *stack) {
+    __asan_unpoison_memory_region(stack, stack_bytes);
+}
+#else
+static void tell_stack_is_new(char *) {}
+static void *tell_leaving(const fiber *) { return nullptr; }
+static void tell_arrival(bool, void *) {}
+#endif
+
+extern "C" [[noreturn]] void emu_fiber_arrive(void (*entry)(void *), void *argument);
+
+/* The first function on a new stack. */
+void emu_fiber_arrive(void (*entry)(void *), void *argument) {
+    tell_arrival(true, nullptr);
+    entry(argument);
+    __builtin_trap();
+}
+
+/* --- The change itself -------------------------------------------------------------------------------------------------------------- */
+
 #if FIBER_UCONTEXT
 
 static void start(unsigned entry_low, unsigned entry_high, unsigned argument_low, unsigned argument_high) {
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
-#endif
     const uint64_t entry = static_cast<uint64_t>(entry_high) << 32 | entry_low;
     const uint64_t argument = static_cast<uint64_t>(argument_high) << 32 | argument_low;
-    reinterpret_cast<void (*)(void *)>(entry)(reinterpret_cast<void *>(argument));
+    emu_fiber_arrive(reinterpret_cast<void (*)(void *)>(entry), reinterpret_cast<void *>(argument));
 }
 
 void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument) {
     const uint64_t e = reinterpret_cast<uint64_t>(entry), a = reinterpret_cast<uint64_t>(argument);
     self->stack = stack;
+    tell_stack_is_new(stack);
     getcontext(&self->context);
     self->context.uc_stack.ss_sp = stack;
     self->context.uc_stack.ss_size = stack_bytes;
@@ -40,25 +76,8 @@ void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument
                 static_cast<unsigned>(a), static_cast<unsigned>(a >> 32));
 }
 
-void fiber_switch(fiber *from, fiber *to) {
-#if defined(__SANITIZE_ADDRESS__)
-    static thread_local const void *thread_stack;
-    static thread_local size_t thread_stack_bytes;
-    void *fake = nullptr;
-    if (to->stack != nullptr) {
-        __sanitizer_start_switch_fiber(&fake, to->stack, stack_bytes);
-    } else {
-        __sanitizer_start_switch_fiber(&fake, thread_stack, thread_stack_bytes);
-    }
+static void change_stacks(fiber *from, fiber *to) {
     swapcontext(&from->context, &to->context);
-    if (from->stack != nullptr) {
-        __sanitizer_finish_switch_fiber(fake, &thread_stack, &thread_stack_bytes);
-    } else {
-        __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
-    }
-#else
-    swapcontext(&from->context, &to->context);
-#endif
 }
 
 #else
@@ -80,13 +99,15 @@ extern "C" void emu_fiber_start();
 __asm__(".text\n"
         ".type emu_fiber_start, @function\n"
         "emu_fiber_start:\n"
-        "    movq %r13, %rdi\n"
-        "    callq *%r12\n"
+        "    movq %r12, %rdi\n"
+        "    movq %r13, %rsi\n"
+        "    callq emu_fiber_arrive@PLT\n"
         "    ud2\n"
         ".size emu_fiber_start, . - emu_fiber_start\n");
 
 void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument) {
     void **top = reinterpret_cast<void **>(stack + stack_bytes) - 9;
+    tell_stack_is_new(stack);
     top[0] = nullptr;                                      /* r15 */
     top[1] = nullptr;                                      /* r14 */
     top[2] = argument;                                     /* r13 */
@@ -98,8 +119,14 @@ void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument
     self->top = top;
 }
 
-void fiber_switch(fiber *from, fiber *to) {
+static void change_stacks(fiber *from, fiber *to) {
     emu_fiber_swap(&from->top, to->top);
 }
 
 #endif
+
+void fiber_switch(fiber *from, fiber *to) {
+    void *const fake = tell_leaving(to);
+    change_stacks(from, to);
+    tell_arrival(from->stack != nullptr, fake);
+}

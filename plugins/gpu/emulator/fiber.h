@@ -6,7 +6,7 @@
 #define EMULATOR_FIBER_H
 #include <cstdint>
 
-#if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if !defined(__x86_64__)
 #define FIBER_UCONTEXT 1
 #include <ucontext.h>
 #else
