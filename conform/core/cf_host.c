@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <quoin/glue.h>
+
 #include "core/cf_blobs.h"
 #include "core/cf_team.h"
 
@@ -46,7 +48,7 @@ static void note_misuse(cf_host *host, const char *text) {
 /* Every service comes through here. */
 static void count_call(cf_host *host) {
     if (atomic_load(&host->calls_left) > 0 && atomic_fetch_sub(&host->calls_left, 1) == 1) {
-        host->cancel = 1;
+        qn_flag_set(&host->cancel, true);
     }
 }
 
@@ -347,11 +349,11 @@ uint64_t cf_host_allocations(cf_host *host) {
 }
 
 void cf_host_cancel(cf_host *host, bool is_cancelled) {
-    host->cancel = is_cancelled;
+    qn_flag_set(&host->cancel, is_cancelled);
 }
 
 void cf_host_cancel_at(cf_host *host, uint64_t n) {
-    host->cancel = 0;
+    qn_flag_set(&host->cancel, false);
     atomic_store(&host->calls_left, n);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <quoin/glue.h>
+
 #include "backends/host_services.h"
 #include "backends/probe_child.h"
 #include "base/child_process.h"
@@ -149,7 +151,7 @@ static wait_end wait_for(child_process *c, const probe_request *r, double until)
         if (is_answered(c)) {
             return WAIT_ANSWERED;
         }
-        if (r->cancel != NULL && *r->cancel != 0) {
+        if (r->cancel != NULL && qn_flag_is_up(r->cancel)) {
             return WAIT_CANCELLED;
         }
         if (left <= 0.0) {

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <quoin/glue.h>
+
 #include "base/child_process.h"
 
 #define PATH_SIZE 4096
@@ -59,7 +61,7 @@ static qn_status wait_for(command_context *c, suite *s, error_context *err) {
     bool is_cancelled = false;
     while (!is_cancelled && (!child_process_has_ended(&child) || child_process_read(&child, 0))) {
         child_process_read(&child, 50);
-        is_cancelled = c->services.cancel != 0;
+        is_cancelled = qn_flag_is_up(&c->services.cancel);
     }
     child_process_bury(&child);
     child_process_free(&child);

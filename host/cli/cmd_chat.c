@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <quoin/glue.h>
+
 #include "base/log.h"
 #include "base/scrub.h"
 #include "base/text_buffer.h"
@@ -97,7 +99,7 @@ static qn_status answer_question(chat *ch, generate_result *result) {
            "preparing the question");
     const uint32_t known = session_truncate(s, count_known(s, &ch->ids));
     ch->answer.size = 0;
-    ch->c->services.cancel = 0;
+    qn_flag_set(&ch->c->services.cancel, false);
     QN_TRY(
         generate_run(s, &ch->chooser, ch->ids.ids + known, (uint32_t)ch->ids.count - known, &ch->options, result, err),
         err, "answering");

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <quoin/glue.h>
+
 #include "base/log.h"
 #include "cli/command.h"
 #include "decode/generate.h"
@@ -156,7 +158,7 @@ static int watch(watching *w) {
     bool was_gone = false;
     while (!w->streams.is_over) {
         quoin_logit_record record;
-        if (w->c->services.cancel != 0) {
+        if (qn_flag_is_up(&w->c->services.cancel)) {
             return EXIT_CANCELLED;
         }
         if (observer_streams_take(&w->streams, &record)) {

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <quoin/glue.h>
+
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/scrub.h"
@@ -359,7 +361,7 @@ void command_begin_progress(command_progress *p, command_context *c, const char 
 bool command_show_progress(void *progress, uint64_t done, uint64_t total) {
     command_progress *p = progress;
     progress_show(&p->bar, done, total);
-    return p->c->services.cancel == 0;
+    return !qn_flag_is_up(&p->c->services.cancel);
 }
 
 void command_end_progress(command_progress *p) {
@@ -369,11 +371,11 @@ void command_end_progress(command_progress *p) {
 static void on_interrupt(int number) {
     (void)number;
     if (signal_context != NULL) {
-        if (signal_context->services.cancel != 0) { /* asked twice: do not wait for the step */
+        if (qn_flag_is_up(&signal_context->services.cancel)) { /* asked twice: do not wait for the step */
             signal(number, SIG_DFL);
             raise(number);
         }
-        signal_context->services.cancel = 1;
+        qn_flag_set(&signal_context->services.cancel, true);
     }
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/glue.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -109,7 +111,7 @@ static qn_status generate_with_beam(run_constraint *rc, session *s, sampler *cho
     status = status < 0 ? status : emit(s, options, terms, r, err);
     r->decode_seconds = clock_seconds() - begin;
     free(terms);
-    if (status == QN_CANCELLED && options->cancel != NULL && *options->cancel != 0) {
+    if (status == QN_CANCELLED && options->cancel != NULL && qn_flag_is_up(options->cancel)) {
         r->reason = STOP_CANCELLED;
         return QN_OK;
     }

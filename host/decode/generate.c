@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/glue.h>
+
 #include "base/clock.h"
 #include "base/scrub.h"
 #include "decode/drafts.h"
@@ -30,7 +32,7 @@ const char *stop_reason_name(stop_reason reason) {
 }
 
 static bool is_cancelled(const loop *l) {
-    return l->options->cancel != NULL && *l->options->cancel != 0;
+    return l->options->cancel != NULL && qn_flag_is_up(l->options->cancel);
 }
 
 static bool is_over(double now, double begin, uint64_t limit_ms) {

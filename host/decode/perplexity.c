@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <quoin/glue.h>
+
 #include "base/scrub.h"
 #include "text/tokenizer.h"
 
@@ -81,7 +83,7 @@ static void summarise(const scoring *x, perplexity *out) {
 static qn_status score_all(scoring *x, const uint32_t *ids, uint32_t n_windows, perplexity *out, error_context *err) {
     const perplexity_options *o = x->options;
     for (uint32_t i = 0; i < n_windows; i++) {
-        if (o->cancel != NULL && *o->cancel != 0) {
+        if (o->cancel != NULL && qn_flag_is_up(o->cancel)) {
             return FAIL(err, QN_CANCELLED, "interrupted after %u of %u windows", i, n_windows);
         }
         memcpy(x->window, ids + (uint64_t)i * o->window, o->window * sizeof *ids);

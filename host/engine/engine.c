@@ -120,14 +120,14 @@ const char *quoin_runtime_describe(const quoin_runtime *runtime) {
 }
 
 void quoin_cancel(quoin_runtime *runtime) {
-    runtime->services.cancel = 1;
+    qn_flag_set(&runtime->services.cancel, true);
 }
 
 /* A cancel holds for all calls that run when it comes. It is taken back by the first call that finds no other running,
  * so that it neither outlives them nor is lost to one of them because another begins. */
 static void begin_work(quoin_runtime *rt) {
     if (atomic_fetch_add(&rt->n_working, 1) == 0) {
-        rt->services.cancel = 0;
+        qn_flag_set(&rt->services.cancel, false);
     }
 }
 

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <quoin/glue.h>
+
 #include "govern/gate.h"
 
 static void tell_dry(const request *r, gate_result *out) {
@@ -24,7 +26,7 @@ void gate_infer(request *r, gate_result *out) {
         return;
     }
     r->has_answer = r->world.infer(r->world.ctx, r, &code, &err) >= 0;
-    const bool is_cancelled = r->world.cancel != NULL && *r->world.cancel != 0; /* while the model was opened as well, which then fails */
+    const bool is_cancelled = r->world.cancel != NULL && qn_flag_is_up(r->world.cancel); /* while the model was opened as well, which then fails */
     if (is_cancelled) {
         gate_say(out, VERDICT_BLOCK, CODE_CANCELLED, "stopped after %u tokens", a->n_tokens);
     } else if (!r->has_answer) { /* what may be used is a question of the policy, everything else a failure */

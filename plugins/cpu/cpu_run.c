@@ -272,7 +272,7 @@ void cpu_run_worker(void *arg, uint32_t worker, uint32_t n_workers) {
         if (is_timed) {
             cpu_profile_add(run->session, stage->op, host->time_ns(host->ctx) - begin);
         }
-        if (stage->layer_end && worker == 0 && *host->cancel != 0) {
+        if (stage->layer_end && worker == 0 && qn_flag_is_up(host->cancel)) {
             request_stop(run, i);
         }
     }

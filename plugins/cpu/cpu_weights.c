@@ -222,7 +222,7 @@ qn_status cpu_bind_weights(qn_prog *prog, const qn_weight *weights, uint64_t str
         return qn_fail(err, QN_BAD_STATE, "bind_weights after seal");
     }
     for (uint32_t i = 0; i < n_weights; i++) {
-        if (*prog->host->cancel != 0) {
+        if (qn_flag_is_up(prog->host->cancel)) {
             return qn_fail(err, QN_CANCELLED, "cancelled while weights were bound");
         }
         const qn_status status = bind_one(prog, (const uint8_t *)weights + i * stride, err);

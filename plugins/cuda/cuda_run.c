@@ -2,7 +2,7 @@
 #include "cuda_driver.h"
 
 static int is_cancelled(const gpu_driver_device *device) {
-    return *device->state->host->cancel != 0;
+    return qn_flag_is_up(device->state->host->cancel);
 }
 
 static qn_status wait_for_all(gpu_driver_device *device, qn_error *err) {

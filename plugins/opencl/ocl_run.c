@@ -69,7 +69,7 @@ static cl_int enqueue_all(const ocl_pass *pass, gpu_recording *recording, int *i
         code = enqueue(pass, c, c->is_cut || is_last);
         if (code == CL_SUCCESS && c->is_cut && !is_last) {
             code = cut(pass, c, &before);
-            if (*cancel != 0) {
+            if (qn_flag_is_up(cancel)) {
                 *is_cancelled = 1;
                 break;
             }

@@ -58,7 +58,7 @@ qn_status QN_CALL ref_step(qn_session *session, const qn_step *theirs, qn_error 
     }
     session->n_tokens = 0;
     for (uint32_t i = 0; i < prog->program->n_ops; i++) {
-        if (*ref_host(prog)->cancel != 0) {
+        if (qn_flag_is_up(ref_host(prog)->cancel)) {
             return qn_fail_op(err, i, QN_CANCELLED, "step: cancelled before op %u of %u", i, prog->program->n_ops);
         }
         run_op(session, &step, qn_program_op(prog->program, i));

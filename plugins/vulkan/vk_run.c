@@ -22,7 +22,7 @@ static qn_status submit_parts(gpu_driver_device *device, gpu_recording *recordin
         const uint32_t left = recording->n_parts - part;
         const uint32_t n = left < recording->parts_at_once ? left : recording->parts_at_once;
         status = vk_slot_wait(device, slot, err);
-        if (status == QN_OK && *device->host->cancel != 0) {
+        if (status == QN_OK && qn_flag_is_up(device->host->cancel)) {
             status = qn_fail(err, QN_CANCELLED, "cancelled before launch %u of %u", recording->firsts[part], recording->n);
         }
         status = status == QN_OK ? vk_slot_submit(device, slot, parts + part, n, err) : status;

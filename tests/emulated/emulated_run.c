@@ -145,7 +145,7 @@ static qn_status run_job(gpu_driver_device *device, qn_error *err) {
         if (status != QN_OK) {
             return status;
         }
-        if ((job->launches[end - 1].flags & GPU_LAUNCH_CUT) != 0 && *device->host->cancel != 0) {
+        if ((job->launches[end - 1].flags & GPU_LAUNCH_CUT) != 0 && qn_flag_is_up(device->host->cancel)) {
             return qn_fail(err, QN_CANCELLED, "cancelled behind launch %u of %u", end, job->n);
         }
         first = end;

@@ -163,8 +163,9 @@ typedef struct qn_host {
     /* Monotonic nanoseconds. [any] */
     uint64_t (QN_CALL *time_ns)(void *ctx);
 
-    /* Non-zero when work should stop; polled at least once per layer and during compile and binding. Who hands work to a device polls
-     * before each piece that is given at once, and divides at the ends of layers what would take long (threads.md). Never null. */
+    /* Non-zero when work should stop; another thread or a signal handler sets it at any moment, so it is read by qn_flag_is_up of glue.h
+     * or as that does. Polled at least once per layer and during compile and binding. Who hands work to a device polls before each
+     * piece that is given at once, and divides at the ends of layers what would take long (threads.md). Never null. */
     const volatile uint32_t *cancel;
 
     /* Optional host extensions by id ("quoin.<name>/<rev>"); null when unknown. [any] */

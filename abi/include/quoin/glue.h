@@ -3,6 +3,7 @@
  *   qn_copy_in, qn_copy_out  the size-first rule, in one place
  *   qn_fail, qn_fail_op   fills a qn_error and returns its code
  *   qn_clean_text         makes UTF-8 of any bytes
+ *   qn_flag_is_up, qn_flag_set  the host's cancel flag, on both sides
  *   qn_program_*          typed access to the sections of a program
  *   qn_format_*           sizes of formats
  *   qn_buffer_*           rows and bytes of a buffer in a step
@@ -13,6 +14,7 @@
 #ifndef QUOIN_GLUE_H
 #define QUOIN_GLUE_H
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +31,24 @@ extern "C" {
 #define QN_GLUE static inline
 #define QN_GLUE_PRINTF(format_at, args_at)
 #endif
+
+/* The cancel flag may be raised by another thread or by a signal handler at any moment: it is read and written whole, and nothing else is
+ * ordered by it. */
+QN_GLUE bool qn_flag_is_up(const volatile uint32_t *flag) {
+#if defined(__GNUC__)
+    return __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+#else
+    return *flag != 0;
+#endif
+}
+
+QN_GLUE void qn_flag_set(volatile uint32_t *flag, bool is_up) {
+#if defined(__GNUC__)
+    __atomic_store_n(flag, is_up, __ATOMIC_RELAXED);
+#else
+    *flag = is_up;
+#endif
+}
 
 /* Copies a size-first struct that the other side owns into a zeroed local of `own_bytes`.
  * BAD_ARG when it is shorter than `least_bytes` (the struct's size in minor 0), TOO_NEW when its unknown tail is not zero. */

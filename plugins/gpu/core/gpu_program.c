@@ -190,7 +190,7 @@ static qn_status open_kernel(qn_device *device, uint32_t kernel, qn_error *err) 
     if ((device->opened[kernel / 64] >> (kernel % 64) & 1) != 0) {
         return QN_OK;
     }
-    if (*gpu_host(device)->cancel != 0) {
+    if (qn_flag_is_up(gpu_host(device)->cancel)) {
         return qn_fail(err, QN_CANCELLED, "compile: cancelled before kernel %s", gpu_kernel_name(kernel));
     }
     qn_status status = gpu_fault_pass(device, QN_FAULT_COMPILE, err);

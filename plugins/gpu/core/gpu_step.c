@@ -42,7 +42,7 @@ static qn_status run_locked(qn_session *session, const qn_step *step, const gpu_
                             qn_error *err) {
     const qn_prog *prog = session->prog;
     session->n_tokens = 0;
-    if (*gpu_host(prog->device)->cancel != 0) {
+    if (qn_flag_is_up(gpu_host(prog->device)->cancel)) {
         return qn_fail(err, QN_CANCELLED, "step: cancelled before it began");
     }
     gpu_block_write(prog, step, shape, session->upload.memory->host);

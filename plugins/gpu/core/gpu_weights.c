@@ -65,7 +65,7 @@ static qn_status upload(qn_device *device, gpu_memory *to, uint64_t at, const ui
     qn_status status = QN_OK;
     for (uint64_t done = 0; done < bytes && status == QN_OK;) {
         const uint64_t now = bytes - done < UPLOAD_BYTES ? bytes - done : UPLOAD_BYTES;
-        if (*gpu_host(device)->cancel != 0) {
+        if (qn_flag_is_up(gpu_host(device)->cancel)) {
             return qn_fail(err, QN_CANCELLED, "bind_weights: cancelled");
         }
         status = gpu_upload(device, to, at + done, data + done, now, err);

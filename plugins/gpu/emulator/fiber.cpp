@@ -14,10 +14,6 @@ char *fiber_stack_new() {
     return stack == MAP_FAILED ? nullptr : static_cast<char *>(stack);
 }
 
-void fiber_stack_free(char *stack) {
-    munmap(stack, stack_bytes);
-}
-
 /* --- What AddressSanitizer is told ------------------------------------------------------------------------------------------------ */
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -35,15 +31,20 @@ static void tell_arrival(bool is_fiber, void *fake) {
     __sanitizer_finish_switch_fiber(fake, is_fiber ? &thread_stack : nullptr, is_fiber ? &thread_stack_bytes : nullptr);
 }
 
-/* A stack is used again when its last fiber has gone without returning from its functions. */
-static void tell_stack_is_new(char *stack) {
+/* A fiber goes without returning from its functions, and somebody else gets its stack. */
+static void tell_stack_is_free(char *stack) {
     __asan_unpoison_memory_region(stack, stack_bytes);
 }
 #else
-static void tell_stack_is_new(char *) {}
+static void tell_stack_is_free(char *) {}
 static void *tell_leaving(const fiber *) { return nullptr; }
 static void tell_arrival(bool, void *) {}
 #endif
+
+void fiber_stack_free(char *stack) {
+    tell_stack_is_free(stack); /* for whoever gets these pages next */
+    munmap(stack, stack_bytes);
+}
 
 extern "C" [[noreturn]] void emu_fiber_arrive(void (*entry)(void *), void *argument);
 
@@ -67,7 +68,7 @@ static void start(unsigned entry_low, unsigned entry_high, unsigned argument_low
 void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument) {
     const uint64_t e = reinterpret_cast<uint64_t>(entry), a = reinterpret_cast<uint64_t>(argument);
     self->stack = stack;
-    tell_stack_is_new(stack);
+    tell_stack_is_free(stack);
     getcontext(&self->context);
     self->context.uc_stack.ss_sp = stack;
     self->context.uc_stack.ss_size = stack_bytes;
@@ -107,7 +108,7 @@ __asm__(".text\n"
 
 void fiber_begin(fiber *self, char *stack, void (*entry)(void *), void *argument) {
     void **top = reinterpret_cast<void **>(stack + stack_bytes) - 9;
-    tell_stack_is_new(stack);
+    tell_stack_is_free(stack);
     top[0] = nullptr;                                      /* r15 */
     top[1] = nullptr;                                      /* r14 */
     top[2] = argument;                                     /* r13 */
