@@ -1,14 +1,17 @@
 /* cpu_attention.c — how attention is dealt out.
  *
- * Few tokens: an item is one head of one token over one part of its cells (at most CPU_CHUNK_CELLS, in the order of its spans);
- * neighbouring heads of a worker that share a K/V head are done in one go. Workers get equal numbers of cells, not of items. Parts are merged in order, so that the result does
- * not depend on the number of workers. Many tokens: an item is one K/V head and a tile of tokens, over all cells in chunks.
+ * Few tokens: an item is one head of one token over one part of its cells, in the order of its spans. A worker goes through its heads of a
+ * part chunk by chunk, so that the keys and values of all K/V heads are read in the order of memory. Workers get equal numbers of cells,
+ * not of items. How many cells a part has depends on the number of cells alone, and parts are merged in order, so that the result does not
+ * depend on the number of workers. Many tokens: an item is one K/V head and a tile of tokens, over all cells in chunks.
  */
 #include <string.h>
 
 #include <quoin/glue.h>
 
 #include "cpu_internal.h"
+
+enum { MOST_PARTS = 16 /* that the cells of a token are divided into */ };
 
 /* Walks through the cells of a sequence whose positions lie in [low, high]. */
 typedef struct cell_walk {
@@ -50,14 +53,16 @@ static bool next_cells(cell_walk *walk, uint32_t most, cpu_cells *out) {
     return false;
 }
 
-/* Passes over `skip` cells, then fills ranges with the next CPU_CHUNK_CELLS of them; returns how many ranges. */
-static uint32_t take_chunk(cell_walk *walk, uint64_t skip, cpu_cells *ranges) {
-    uint32_t n = 0;
-    uint32_t room = CPU_CHUNK_CELLS;
+static void skip_cells(cell_walk *walk, uint64_t skip) {
     cpu_cells cells;
     while (skip > 0 && next_cells(walk, skip < UINT32_MAX ? (uint32_t)skip : UINT32_MAX, &cells)) {
         skip -= cells.n;
     }
+}
+
+/* Fills ranges with the next `room` cells; returns how many ranges. */
+static uint32_t take_chunk(cell_walk *walk, uint32_t room, cpu_cells *ranges) {
+    uint32_t n = 0;
     while (room > 0 && next_cells(walk, room, &ranges[n])) {
         room -= ranges[n++].n;
     }
@@ -82,14 +87,21 @@ static cell_walk walk_token(const cpu_run *run, const cpu_op *op, uint32_t token
     return begin_walk(run, group_of(run, op), token, position, position, op->attrs.attention.window);
 }
 
-/* Parts of the token that sees most cells. */
+/* Cells of a part of a token that sees `cells` of them: whole chunks, and so many that merging is little work. */
+static uint64_t part_cells(uint64_t cells) {
+    const uint64_t chunks = (cells + CPU_CHUNK_CELLS - 1) / CPU_CHUNK_CELLS;
+    return (chunks + MOST_PARTS - 1) / MOST_PARTS * CPU_CHUNK_CELLS;
+}
+
+/* Parts of the token that has most of them. */
 static uint32_t count_parts(const cpu_run *run, const cpu_op *op) {
     uint64_t most = 1;
     for (uint32_t t = 0; t < run->n_tokens; t++) {
         const uint64_t cells = count_cells(walk_token(run, op, t));
-        most = cells > most ? cells : most;
+        const uint64_t parts = cells == 0 ? 1 : (cells + part_cells(cells) - 1) / part_cells(cells);
+        most = parts > most ? parts : most;
     }
-    return (uint32_t)((most + CPU_CHUNK_CELLS - 1) / CPU_CHUNK_CELLS);
+    return (uint32_t)most;
 }
 
 bool cpu_attention_is_split(const cpu_run *run, const cpu_stage *stage) {
@@ -129,27 +141,17 @@ static void merge_head(const cpu_run *run, const cpu_op *op, const part_store *s
                                y + ((size_t)token * a->n_head + head) * a->value_dim);
 }
 
-/* Class ACT8 rounds queries for keys in Q8_0 to 8 bits, as the activations of a product: null where they are used as they are. */
-static const void *quantize_heads(const cpu_run *run, const cpu_kv *kv, const float *q, uint32_t n_heads, uint8_t *rows) {
-    if (run->prog->numeric != QN_NUMERIC_ACT8 || kv->k_format != QN_FORMAT_Q8_0) {
-        return NULL;
-    }
-    for (uint32_t h = 0; h < n_heads; h++) {
-        run->kernels->quantize(q + (size_t)h * kv->head_dim, kv->head_dim, rows + h * cpu_act8_stride(kv->head_dim / CPU_BLOCK));
-    }
-    return rows;
-}
-
 /* One part of one token's cells. */
 typedef struct part {
     uint32_t token, number;
-    uint64_t n_cells;
+    uint64_t first, n_cells;
 } part;
 
 static part find_part(const cpu_run *run, const cpu_op *op, uint32_t token, uint32_t number) {
     const uint64_t all = count_cells(walk_token(run, op, token));
-    const uint64_t before = (uint64_t)number * CPU_CHUNK_CELLS;
-    const part p = {token, number, all < before ? 0 : all - before < CPU_CHUNK_CELLS ? all - before : CPU_CHUNK_CELLS};
+    const uint64_t most = part_cells(all);
+    const uint64_t before = number * most;
+    const part p = {token, number, before, all < before ? 0 : all - before < most ? all - before : most};
     return p;
 }
 
@@ -158,54 +160,114 @@ static uint64_t part_cost(const part *p) {
     return p->n_cells + 16;
 }
 
-/* Heads [head, head + n_heads), which share a K/V head. */
-static void run_heads(const cpu_run *run, const cpu_op *op, const part_store *store, const part *p, uint32_t head, uint32_t n_heads,
-                      uint32_t worker) {
-    const qn_attention_attrs *const a = &op->attrs.attention;
-    const cpu_kv kv = make_kv(run, op, head / (a->n_head / a->n_kv_head));
-    const float *const q = (const float *)cpu_locate(run, op->in[0], worker) + ((size_t)p->token * a->n_head + head) * a->head_dim;
-    const size_t item = ((size_t)p->token * store->n_parts + p->number) * a->n_head + head;
-    cpu_cells *const ranges = run->session->ranges + (size_t)worker * CPU_CHUNK_CELLS;
-    uint8_t *const scratch = run->session->scratch + worker * run->prog->scratch_bytes;
-    cell_walk walk = walk_token(run, op, p->token);
-    const uint32_t n_ranges = take_chunk(&walk, (uint64_t)p->number * CPU_CHUNK_CELLS, ranges);
-    const void *const acts = quantize_heads(run, &kv, q, n_heads, scratch + CPU_SCORES_BYTES);
-    run->kernels->attend_few(&kv, q, acts, n_heads, ranges, n_ranges, store->sums + item * a->value_dim, store->stats + 2 * item, scratch);
-    for (uint32_t h = head; store->n_parts == 1 && h < head + n_heads; h++) {
-        merge_head(run, op, store, p->token, h, cpu_locate(run, op->out, worker));
+/* A worker's heads [head, last_head) of a part. */
+typedef struct part_heads {
+    const cpu_run *run;
+    const cpu_op *op;
+    const part_store *store;
+    part p;
+    uint32_t head, last_head, worker;
+    bool goes_on; /* with the next part of the token */
+    const uint8_t *acts; /* of `head` and those behind it, or null */
+} part_heads;
+
+/* Class ACT8 rounds queries for keys in Q8_0 to 8 bits, as the activations of a product: null where they are used as they are. */
+static const uint8_t *quantize_heads(const cpu_run *run, const cpu_op *op, const float *q, uint32_t n_heads, uint8_t *rows) {
+    const uint32_t dim = op->attrs.attention.head_dim;
+    if (run->prog->numeric != QN_NUMERIC_ACT8 || qn_program_buffer(run->prog->program, op->in[1])->format != QN_FORMAT_Q8_0) {
+        return NULL;
+    }
+    for (uint32_t h = 0; h < n_heads; h++) {
+        run->kernels->quantize(q + (size_t)h * dim, dim, rows + h * cpu_act8_stride(dim / CPU_BLOCK));
+    }
+    return rows;
+}
+
+static const float *query_of(const part_heads *w, uint32_t head) {
+    const qn_attention_attrs *const a = &w->op->attrs.attention;
+    return (const float *)cpu_locate(w->run, w->op->in[0], w->worker) + ((size_t)w->p.token * a->n_head + head) * a->head_dim;
+}
+
+/* The share of K/V head `kv_head` in what is asked for during a chunk: the rows of its cells, one K/V head after the other. */
+static const void *ask_from(const void *state, uint64_t stride, const cpu_cells *next, uint32_t kv_head, uint32_t n_kv_head) {
+    return (const uint8_t *)state + next->first * stride + next->n * (stride / n_kv_head) * kv_head;
+}
+
+/* One chunk for all heads; next: the first cells of the one after it, or null. */
+static void run_chunk(const part_heads *w, const cpu_cells *cells, uint32_t n_ranges, const cpu_cells *next, bool is_first) {
+    const qn_attention_attrs *const a = &w->op->attrs.attention;
+    const uint32_t heads_per_kv = a->n_head / a->n_kv_head;
+    uint8_t *const scratch = w->run->session->scratch + w->worker * w->run->prog->scratch_bytes;
+    void **const states = w->run->session->states;
+    for (uint32_t head = w->head; head < w->last_head;) {
+        const uint32_t kv_head = head / heads_per_kv;
+        const uint32_t end = (kv_head + 1) * heads_per_kv < w->last_head ? (kv_head + 1) * heads_per_kv : w->last_head;
+        const cpu_kv kv = make_kv(w->run, w->op, kv_head);
+        const size_t item = ((size_t)w->p.token * w->store->n_parts + w->p.number) * a->n_head + head;
+        cpu_few few = {.q = query_of(w, head), .sums = w->store->sums + item * a->value_dim, .stats = w->store->stats + 2 * item,
+                       .n_heads = end - head, .is_first = is_first};
+        if (w->acts != NULL) {
+            few.acts = w->acts + (head - w->head) * cpu_act8_stride(a->head_dim / CPU_BLOCK);
+        }
+        if (next != NULL) {
+            few.k_next = ask_from(states[w->op->in[1]], kv.k_stride, next, kv_head, a->n_kv_head);
+            few.v_next = ask_from(states[w->op->in[2]], kv.v_stride, next, kv_head, a->n_kv_head);
+        }
+        w->run->kernels->attend_few(&kv, &few, cells, n_ranges, scratch);
+        head = end;
+    }
+}
+
+static void run_part(part_heads *w) {
+    cpu_cells *const ranges[2] = {w->run->session->ranges + (size_t)w->worker * CPU_CHUNK_CELLS,
+                                  w->run->session->ranges + (size_t)w->worker * CPU_CHUNK_CELLS + CPU_FEW_CELLS};
+    uint8_t *const scratch = w->run->session->scratch + w->worker * w->run->prog->scratch_bytes;
+    w->acts = quantize_heads(w->run, w->op, query_of(w, w->head), w->last_head - w->head, scratch + CPU_SCORES_BYTES);
+    cell_walk walk = walk_token(w->run, w->op, w->p.token);
+    skip_cells(&walk, w->p.first);
+    uint64_t left = w->p.n_cells;
+    uint32_t n_ranges = take_chunk(&walk, left < CPU_FEW_CELLS ? (uint32_t)left : CPU_FEW_CELLS, ranges[0]);
+    for (uint32_t turn = 0; turn == 0 || left > 0; turn++) {
+        left -= left < CPU_FEW_CELLS ? left : CPU_FEW_CELLS;
+        const uint64_t room = left > 0 ? left : w->goes_on ? CPU_FEW_CELLS : 0;
+        const uint32_t n_next = take_chunk(&walk, room < CPU_FEW_CELLS ? (uint32_t)room : CPU_FEW_CELLS, ranges[(turn + 1) % 2]);
+        run_chunk(w, ranges[turn % 2], n_ranges, n_next > 0 ? ranges[(turn + 1) % 2] : NULL, turn == 0);
+        n_ranges = n_next;
+    }
+    for (uint32_t h = w->head; w->store->n_parts == 1 && h < w->last_head; h++) {
+        merge_head(w->run, w->op, w->store, w->p.token, h, cpu_locate(w->run, w->op->out, w->worker));
     }
 }
 
 /* Items stand in the order of tokens, parts and heads; a worker takes those whose middle lies in its share of all cost. */
 static void run_few(const cpu_run *run, const cpu_op *op, uint32_t worker, uint32_t n_workers) {
-    const qn_attention_attrs *const a = &op->attrs.attention;
-    const uint32_t heads_per_kv = a->n_head / a->n_kv_head;
+    const uint32_t n_head = op->attrs.attention.n_head;
     const part_store store = find_parts(run, op, count_parts(run, op));
     uint64_t total = 0;
     uint64_t first;
     uint64_t last;
     for (uint32_t i = 0; i < run->n_tokens * store.n_parts; i++) {
         const part p = find_part(run, op, i / store.n_parts, i % store.n_parts);
-        total += part_cost(&p) * a->n_head;
+        total += part_cost(&p) * n_head;
     }
     cpu_share(total, worker, n_workers, &first, &last);
     uint64_t at = 0; /* of the first head of the part */
     for (uint32_t i = 0; i < run->n_tokens * store.n_parts && at < last; i++) {
         const part p = find_part(run, op, i / store.n_parts, i % store.n_parts);
         const uint64_t cost = part_cost(&p);
-        uint32_t n_heads = 0;
-        for (uint32_t h = 0; h < a->n_head; h++) {
+        part_heads w = {.run = run, .op = op, .store = &store, .p = p, .worker = worker, .head = n_head};
+        for (uint32_t h = 0; h < n_head; h++) {
             const uint64_t middle = at + h * cost + cost / 2;
-            n_heads += middle >= first && middle < last;
-            if (n_heads > 0 && ((h + 1) % heads_per_kv == 0 || middle + cost >= last)) {
-                run_heads(run, op, &store, &p, h + 1 - n_heads, n_heads, worker);
-                n_heads = 0;
-            }
-            if (middle >= last) {
-                break;
+            if (middle >= first && middle < last) {
+                w.head = h < w.head ? h : w.head;
+                w.last_head = h + 1;
             }
         }
-        at += cost * a->n_head;
+        at += cost * n_head;
+        w.goes_on = at < last && p.number + 1 < store.n_parts;
+        if (w.head < w.last_head) {
+            run_part(&w);
+        }
     }
 }
 
@@ -230,7 +292,7 @@ static void run_tile(const cpu_run *run, const cpu_op *op, uint32_t kv_head, uin
     uint64_t left = count_cells(walk);
     tile.is_first = true;
     do {
-        const uint32_t n_ranges = take_chunk(&walk, 0, ranges);
+        const uint32_t n_ranges = take_chunk(&walk, CPU_CHUNK_CELLS, ranges);
         left -= left < CPU_CHUNK_CELLS ? left : CPU_CHUNK_CELLS;
         tile.is_last = left == 0;
         run->kernels->attend_tile(&kv, &tile, ranges, n_ranges, run->session->scratch + worker * run->prog->scratch_bytes);

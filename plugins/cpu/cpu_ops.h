@@ -83,7 +83,7 @@ typedef struct cpu_kv {
 } cpu_kv;
 
 /* Scratch that every worker owns: bytes for a matrix product, and the sizes that its loops are cut into. */
-enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_COLS = 512, CPU_CHUNK_CELLS = 256, CPU_TILE_TOKENS = 32,
+enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_COLS = 512, CPU_CHUNK_CELLS = 256, CPU_FEW_CELLS = 128, CPU_TILE_TOKENS = 32,
        CPU_FEW_TOKENS = 4, CPU_SCORES_BYTES = 8192 /* that attend_few uses of its scratch */ };
 
 /* Scratch bytes per worker for attention: `n_heads` query heads share a K/V head. */
@@ -130,12 +130,20 @@ typedef void cpu_to_half_fn(const float *x, uint16_t *y, uint64_t n);
 /* Blocks as blk_encode makes them; a block with a value that is not finite holds any. n: a multiple of 32. */
 typedef void cpu_to_q8_0_fn(const float *x, uint8_t *y, uint64_t n);
 
-/* Attention of `n_heads` queries of one token that share a K/V head, over `cells`. acts: the queries as rows that `quantize` made, for
- * keys in Q8_0, or null: then q is used as it is. Writes for each head the unnormalised sum
- * of values [value_dim], and (maximum, sum of weights) to stats[2 * head]. At most CPU_CHUNK_CELLS cells in all. */
-typedef void cpu_attend_few_fn(const cpu_kv *kv, const float *q, const void *acts, uint32_t n_heads, const cpu_cells *cells,
-                               uint32_t n_ranges, float *sums, float *stats, void *scratch);
-/* Merges `n_parts` parts of attend_few in order and normalises: part p's sums at sums + p * sums_stride, stats likewise. */
+/* Queries of one token that share a K/V head, and what is known of them after the chunks of cells so far. */
+typedef struct cpu_few {
+    const float *q;          /* [n_heads][head_dim] */
+    const void *acts;        /* the same as rows that `quantize` made, for keys in Q8_0, or null: then q is used as it is */
+    float *sums;             /* [n_heads][value_dim] values times weights, not normalised */
+    float *stats;            /* [n_heads][2] maximum, sum of weights */
+    uint32_t n_heads;
+    bool is_first;           /* chunk: sums and stats hold nothing yet */
+    const void *k_next, *v_next; /* what to ask for meanwhile, as many bytes as are read; need not exist. Null: nothing */
+} cpu_few;
+
+/* Attention over one more chunk of at most CPU_FEW_CELLS cells in all. */
+typedef void cpu_attend_few_fn(const cpu_kv *kv, const cpu_few *few, const cpu_cells *cells, uint32_t n_ranges, void *scratch);
+/* Merges `n_parts` parts of cells in order and normalises: part p's sums at sums + p * sums_stride, stats likewise. */
 typedef void cpu_attend_merge_fn(const float *sums, uint64_t sums_stride, const float *stats, uint64_t stats_stride,
                                  uint32_t n_parts, uint32_t value_dim, float *y);
 /* Attention of a tile of queries over one more chunk of cells; the last call writes y. */

@@ -12,6 +12,8 @@
 #define SIMD_TILE_TOKENS 1
 #define SIMD_FLOAT_PANELS 1
 #define SIMD_FLOAT_TOKENS 6
+#define SIMD_QUAD_VECTORS 1
+#define SIMD_VALUE_VECTORS 1
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
 typedef struct { __m256 a, b; } vf;
@@ -181,6 +183,30 @@ SIMD_INLINE vf vf_sums(vf *r) {
         t[i] = _mm256_add_ps(r[i].a, r[i].b);
     }
     return vf_of(sums_(t), sums_(t + 8));
+}
+
+SIMD_INLINE vf vf_load4(const float *p) {
+    const __m256 eight = _mm256_broadcast_ps((const __m128 *)(const void *)p);
+    return vf_of(eight, eight);
+}
+SIMD_INLINE void vf_quads_f16(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    const __m128i a = load128(row);
+    const __m128i b = load128(row + stride);
+    const __m128i c = load128(row + 2 * stride);
+    const __m128i d = load128(row + 3 * stride);
+    *low = vf_of(_mm256_cvtph_ps(_mm_unpacklo_epi64(a, b)), _mm256_cvtph_ps(_mm_unpacklo_epi64(c, d)));
+    *high = vf_of(_mm256_cvtph_ps(_mm_unpackhi_epi64(a, b)), _mm256_cvtph_ps(_mm_unpackhi_epi64(c, d)));
+}
+SIMD_INLINE __m256 two_rows_(const uint8_t *a, const uint8_t *b) {
+    return _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(load128(a)), load128(b), 1));
+}
+SIMD_INLINE void vf_quads_f32(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    *low = vf_of(two_rows_(row, row + stride), two_rows_(row + 2 * stride, row + 3 * stride));
+    *high = vf_of(two_rows_(row + 16, row + stride + 16), two_rows_(row + 2 * stride + 16, row + 3 * stride + 16));
+}
+SIMD_INLINE vf vf_sums4(const vf *r) {
+    return vf_of(_mm256_hadd_ps(_mm256_hadd_ps(r[0].a, r[1].a), _mm256_hadd_ps(r[2].a, r[3].a)),
+                 _mm256_hadd_ps(_mm256_hadd_ps(r[0].b, r[1].b), _mm256_hadd_ps(r[2].b, r[3].b)));
 }
 
 /* --- Bytes ------------------------------------------------------------------------------------------------------------ */

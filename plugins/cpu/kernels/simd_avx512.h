@@ -12,6 +12,8 @@
 #define SIMD_TILE_TOKENS 6
 #define SIMD_FLOAT_PANELS 2
 #define SIMD_FLOAT_TOKENS 12
+#define SIMD_QUAD_VECTORS 4
+#define SIMD_VALUE_VECTORS 4
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
 typedef __m512 vf;
@@ -118,6 +120,31 @@ SIMD_INLINE vf vf_sums(vf *r) {
     const __m512 v0 = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, u[0], u[1]), _mm512_shuffle_f32x4(u[0], u[1], 0x4e));
     const __m512 v1 = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, u[2], u[3]), _mm512_shuffle_f32x4(u[2], u[3], 0x4e));
     return _mm512_add_ps(_mm512_shuffle_f32x4(v0, v1, 0x88), _mm512_shuffle_f32x4(v0, v1, 0xdd));
+}
+
+SIMD_INLINE vf vf_load4(const float *p) { return _mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
+SIMD_INLINE __m256i two_rows_(const uint8_t *a, const uint8_t *b) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)a)),
+                                   _mm_loadu_si128((const __m128i *)(const void *)b), 1);
+}
+SIMD_INLINE void vf_quads_f16(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    const __m256i even = two_rows_(row, row + 2 * stride);
+    const __m256i odd = two_rows_(row + stride, row + 3 * stride);
+    *low = _mm512_cvtph_ps(_mm256_unpacklo_epi64(even, odd));
+    *high = _mm512_cvtph_ps(_mm256_unpackhi_epi64(even, odd));
+}
+SIMD_INLINE vf quads_(const uint8_t *row, uint64_t stride) {
+    return _mm512_castsi512_ps(_mm512_inserti64x4(_mm512_castsi256_si512(two_rows_(row, row + stride)),
+                                                  two_rows_(row + 2 * stride, row + 3 * stride), 1));
+}
+SIMD_INLINE void vf_quads_f32(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    *low = quads_(row, stride);
+    *high = quads_(row + 16, stride);
+}
+SIMD_INLINE vf vf_sums4(const vf *r) {
+    const vf a = _mm512_add_ps(_mm512_mask_blend_ps(0xcccc, r[0], r[1]), _mm512_shuffle_ps(r[0], r[1], 0x4e));
+    const vf b = _mm512_add_ps(_mm512_mask_blend_ps(0xcccc, r[2], r[3]), _mm512_shuffle_ps(r[2], r[3], 0x4e));
+    return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
 }
 
 /* --- Bytes ------------------------------------------------------------------------------------------------------------ */

@@ -17,6 +17,8 @@
 #define SIMD_TILE_TOKENS 1
 #define SIMD_FLOAT_PANELS 1
 #define SIMD_FLOAT_TOKENS 2
+#define SIMD_QUAD_VECTORS 1  /* of keys, and of values, that the registers hold at once for four heads */
+#define SIMD_VALUE_VECTORS 1
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
 typedef float vf __attribute__((vector_size(64)));
@@ -141,6 +143,38 @@ SIMD_INLINE void vf_transpose(vf *rows) {
 }
 /* Lane i: the sum of rows[i]. */
 SIMD_INLINE vf vf_sums(vf *rows) { float v[16]; SIMD_LOOP v[i_] = vf_sum(rows[i_]); return vf_load(v); }
+
+/* Four floats in every quarter (group of four lanes). */
+SIMD_INLINE vf vf_load4(const float *p) { float v[16]; SIMD_LOOP v[i_] = p[i_ % 4]; return vf_load(v); }
+/* Of four rows, `stride` bytes apart, quarter q gets elements 0 to 3 (low) and 4 to 7 (high) of row q. */
+SIMD_INLINE void vf_quads_f32(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    float v[2][16];
+    for (int q = 0; q < 4; q++) {
+        memcpy(v[0] + 4 * q, row + (uint64_t)q * stride, 16);
+        memcpy(v[1] + 4 * q, row + (uint64_t)q * stride + 16, 16);
+    }
+    *low = vf_load(v[0]);
+    *high = vf_load(v[1]);
+}
+SIMD_INLINE void vf_quads_f16(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    uint16_t h[2][16];
+    for (int q = 0; q < 4; q++) {
+        memcpy(h[0] + 4 * q, row + (uint64_t)q * stride, 8);
+        memcpy(h[1] + 4 * q, row + (uint64_t)q * stride + 8, 8);
+    }
+    *low = vf_from_f16(h[0]);
+    *high = vf_from_f16(h[1]);
+}
+/* Lane 4q + j: the sum of quarter q of rows[j]. */
+SIMD_INLINE vf vf_sums4(const vf *rows) {
+    float v[4][16], s[16];
+    memcpy(v, rows, sizeof v);
+    SIMD_LOOP {
+        const float *const quarter = v[i_ % 4] + i_ / 4 * 4;
+        s[i_] = (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+    }
+    return vf_load(s);
+}
 
 /* --- Bytes: quants of sixteen rows, four elements each ------------------------------------------------------------------ */
 

@@ -12,6 +12,8 @@
 #define SIMD_TILE_TOKENS 1
 #define SIMD_FLOAT_PANELS 1
 #define SIMD_FLOAT_TOKENS 6
+#define SIMD_QUAD_VECTORS 1
+#define SIMD_VALUE_VECTORS 1
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
 typedef struct { float32x4_t v[4]; } vf;
@@ -177,6 +179,26 @@ SIMD_INLINE vf vf_sums(vf *rows) {
     }
     return r;
 }
+
+#define Q(i) vld1q_f32(p)
+SIMD_INLINE vf vf_load4(const float *p) { SIMD_QUARTERS(vf, Q); }
+#undef Q
+SIMD_INLINE void vf_quads_f16(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    for (int i = 0; i < 4; i++) {
+        const float16x8_t eight = vreinterpretq_f16_u8(vld1q_u8(row + (uint64_t)i * stride));
+        low->v[i] = vcvt_f32_f16(vget_low_f16(eight));
+        high->v[i] = vcvt_f32_f16(vget_high_f16(eight));
+    }
+}
+SIMD_INLINE void vf_quads_f32(const uint8_t *row, uint64_t stride, vf *low, vf *high) {
+    for (int i = 0; i < 4; i++) {
+        low->v[i] = vreinterpretq_f32_u8(vld1q_u8(row + (uint64_t)i * stride));
+        high->v[i] = vreinterpretq_f32_u8(vld1q_u8(row + (uint64_t)i * stride + 16));
+    }
+}
+#define Q(i) vpaddq_f32(vpaddq_f32(rows[0].v[i], rows[1].v[i]), vpaddq_f32(rows[2].v[i], rows[3].v[i]))
+SIMD_INLINE vf vf_sums4(const vf *rows) { SIMD_QUARTERS(vf, Q); }
+#undef Q
 
 /* --- Bytes ------------------------------------------------------------------------------------------------------------ */
 
