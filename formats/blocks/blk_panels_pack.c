@@ -1,4 +1,4 @@
-/* blk_panels_pack.c — from standard blocks to panels.
+/* blk_panels_pack.c — from standard blocks to panels, in portable C; blk_pack.h has the quicker ways of whole panels.
  *
  * One function a type, made of the same inline parts with the type as a constant: packing happens while a user waits, and should
  * cost little more than reading and writing the bytes.
@@ -6,6 +6,7 @@
 #include <quoin/panels.h>
 
 #include "blk_impl.h"
+#include "blk_pack.h"
 #include "blk_panels.h"
 
 #if defined(__GNUC__)
@@ -234,8 +235,14 @@ static void pack_ternary(const blk_panels *p, uint32_t i, uint8_t *panel, const 
     }
 }
 
-void blk_panels_pack(const blk_panels *p, uint8_t *panels, uint32_t first, uint32_t last, const uint8_t *tensor,
-                     uint64_t first_element) {
+static bool is_packed(const blk_pack_path *path, const blk_panels *p, uint32_t i, uint8_t *panel, const uint8_t *rows,
+                      uint64_t row_bytes) {
+    return path->pack != NULL && blk_panel_valid_rows(p, i) == BLK_PANEL_ROWS &&
+           path->pack(p, panel, rows + (uint64_t)i * BLK_PANEL_ROWS * row_bytes, row_bytes);
+}
+
+void blk_pack_by(const blk_pack_path *path, const blk_panels *p, uint8_t *panels, uint32_t first, uint32_t last,
+                 const uint8_t *tensor, uint64_t first_element) {
     const blk_info *const info = blk_get_info(blk_panel_kinds[p->kind].type);
     const uint64_t row_bytes = p->n_cols / info->block_elems * (uint64_t)info->block_bytes;
     const uint8_t *const rows = tensor + first_element / info->block_elems * info->block_bytes;
@@ -246,6 +253,9 @@ void blk_panels_pack(const blk_panels *p, uint8_t *panels, uint32_t first, uint3
             continue;
         }
         clear_panel(p, i, panel);
+        if (is_packed(path, p, i, panel, rows, row_bytes)) {
+            continue;
+        }
         switch (p->kind) {
 #define PACK(TYPE, bits, scales, is_super)                                                                             \
     case BLK_PANEL_##TYPE:                                                                                             \

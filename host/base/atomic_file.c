@@ -1,5 +1,5 @@
 /* atomic_file.c — temporary file in the same folder, sync, rename, sync of the folder. */
-#define _GNU_SOURCE /* O_TMPFILE, madvise, realpath */
+#define _GNU_SOURCE /* O_TMPFILE, madvise, realpath, sync_file_range */
 #include "base/atomic_file.h"
 
 #include <errno.h>
@@ -167,6 +167,10 @@ fmt_status atomic_file_write(atomic_file *file, uint64_t offset, const void *dat
         file->end = offset + size;
     }
     return FMT_OK;
+}
+
+void atomic_file_start_sync(const atomic_file *file, uint64_t offset, uint64_t size) {
+    (void)sync_file_range(file->fd, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE); /* only a hint: commit syncs the file */
 }
 
 fmt_status atomic_file_map(atomic_file *file, fmt_span *out_span, fmt_diag *diag) {

@@ -47,6 +47,9 @@ fmt_status atomic_file_create(atomic_file *file, const char *path, bool is_force
 /* Writes all of `size` bytes at `offset`. */
 fmt_status atomic_file_write(atomic_file *file, uint64_t offset, const void *data, uint64_t size, fmt_diag *diag);
 
+/* The disk may begin to write this part, because nothing of it changes any more. */
+void atomic_file_start_sync(const atomic_file *file, uint64_t offset, uint64_t size);
+
 /* Maps what was written so far, read-only, until commit or abort. */
 fmt_status atomic_file_map(atomic_file *file, fmt_span *out_span, fmt_diag *diag);
 

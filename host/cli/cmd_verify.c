@@ -11,6 +11,7 @@
 #include "cli/verify_output.h"
 #include "model/verify.h"
 
+#define LEAST_TOLD_SECONDS 0.1 /* what took less needs no explanation */
 #define LEAST_MEMORY (UINT64_C(1) << 20)
 
 static struct {
@@ -68,17 +69,23 @@ static int print_verdict(command_context *c, const char *path, const verify_repo
         json_object_set_new(object, "companion", json_string(companion_state_name(report->companion)));
         json_object_set_new(object, "bytes", json_integer((json_int_t)report->bytes));
         json_object_set_new(object, "seconds", json_real(report->seconds));
+        json_object_set_new(object, "check_seconds", json_real(report->check_seconds));
+        json_object_set_new(object, "digest_seconds", json_real(report->digest_seconds));
         const int printed = command_print_json(c, object);
         return printed != EXIT_DONE ? printed : command_exit_status(c, status);
     }
     if (status < 0) {
         return command_fail(c);
     }
-    char line[512];
-    const int n = snprintf(line, sizeof line, "%.300s: ok: %s%s, %llu tensors, %llu bytes, %.2f GB/s\n", path,
+    char line[512], times[96] = "";
+    if (report->digest_seconds >= LEAST_TOLD_SECONDS) {
+        snprintf(times, sizeof times, "; SHA-256 took %.2f s, the checksums %.2f s beside it", report->digest_seconds,
+                 report->check_seconds);
+    }
+    const int n = snprintf(line, sizeof line, "%.300s: ok: %s%s, %llu tensors, %llu bytes, %.2f GB/s%s\n", path,
                            report->format, report->companion == COMPANION_BOUND ? " with its companion" : "",
                            (unsigned long long)report->n_tensors, (unsigned long long)report->bytes,
-                           report->seconds > 0 ? (double)report->bytes / report->seconds * 1e-9 : 0.0);
+                           report->seconds > 0 ? (double)report->bytes / report->seconds * 1e-9 : 0.0, times);
     return command_write(line, (size_t)n) ? EXIT_DONE : EXIT_IO;
 }
 

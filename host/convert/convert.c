@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/atomic_file.h"
+#include "base/side_digest.h"
+#include "base/write_behind.h"
 #include "common/diag.h"
 #include "convert/key_image.h"
 #include "convert/pair.h"
@@ -20,27 +22,24 @@ static fmt_status refuse_memory(uint64_t bytes, fmt_diag *diag) {
                        "%llu bytes cannot be had", (unsigned long long)bytes);
 }
 
-/* The sink of the container. */
-typedef struct file_sink {
-    atomic_file *file;
-    fmt_diag *diag;
-    fmt_diag failure; /* the system's words, kept because the writer adds its own */
-    bool has_failed;
-} file_sink;
-
 static fmt_status put_bytes(void *ctx, uint64_t offset, const void *data, uint64_t size) {
-    file_sink *sink = ctx;
-    const fmt_status status = atomic_file_write(sink->file, offset, data, size, &sink->failure);
-    sink->has_failed = status != FMT_OK;
-    return status;
+    return write_behind_put(ctx, offset, data, size);
 }
 
 static fmt_status write_container(const convert_request *request, p64_plan *plan, atomic_file *file, fmt_diag *diag) {
-    file_sink out = {.file = file, .diag = diag};
+    write_behind out;
+    fmt_diag failure; /* the system's words, kept because the writer adds its own */
+    fmt_status status = write_behind_begin(&out, file, diag);
+    if (status != FMT_OK) {
+        return status;
+    }
     const p64_sink sink = {&out, put_bytes};
-    const fmt_status status = p64_write(plan, &sink, request->progress, request->ctx, diag);
-    if (status != FMT_OK && out.has_failed && diag != NULL) {
-        *diag = out.failure;
+    status = p64_write(plan, &sink, request->progress, request->ctx, diag);
+    if (write_behind_end(&out, &failure) != FMT_OK && (status == FMT_OK || status == FMT_IO)) {
+        status = FMT_IO;
+        if (diag != NULL) {
+            *diag = failure;
+        }
     }
     return status;
 }
@@ -139,13 +138,43 @@ static fmt_status check_output(const convert_request *request, const convert_wei
     return FMT_OK;
 }
 
-/* The keys with the digest of their source, which takes a while when the source has to be read for it. */
-static fmt_status find_keys(const convert_request *request, const convert_weights *from, key_image *out_keys,
+/* ---------------------------------------------------------------------------------------------------------- digests */
+
+/* A companion names its source and its container by their SHA-256. Both chains run beside the writing and the checking. */
+typedef struct digests {
+    side_digest source, container;
+} digests;
+
+static bool has_companion(const convert_request *request) {
+    return request->companion_path != NULL && request->keys != NULL;
+}
+
+static fmt_status digest_source(void *ctx, span_watch watch, uint8_t out[SHA256_BYTES]) {
+    const convert_weights *from = ctx;
+    return from->digest(from->source.ctx, watch, out);
+}
+
+static void begin_source_digest(const convert_request *request, const convert_weights *from, digests *d) {
+    if (has_companion(request) && from->digest != NULL) {
+        side_digest_begin(&d->source, digest_source, (void *)(uintptr_t)from);
+    }
+}
+
+static fmt_status begin_container_digest(const convert_request *request, atomic_file *file, digests *d, fmt_diag *diag) {
+    return has_companion(request) ? pair_begin_digest(file, &d->container, diag) : FMT_OK;
+}
+
+static void abandon_digests(digests *d) {
+    side_digest_abandon(&d->source);
+    side_digest_abandon(&d->container);
+}
+
+/* The keys with the digest of their source. */
+static fmt_status find_keys(const convert_request *request, const convert_weights *from, digests *d, key_image *out_keys,
                             fmt_diag *diag) {
-    const span_watch watch = {.progress = request->progress, .progress_ctx = request->ctx};
     *out_keys = *request->keys;
     const fmt_status status =
-        from->digest != NULL ? from->digest(from->source.ctx, watch, out_keys->source_sha256) : FMT_OK;
+        from->digest != NULL ? side_digest_end(&d->source, request->progress, request->ctx, out_keys->source_sha256) : FMT_OK;
     if (status == FMT_OK) {
         return check_source(from, diag);
     }
@@ -157,13 +186,13 @@ static fmt_status find_keys(const convert_request *request, const convert_weight
 
 /* Into place, alone or with the companion. */
 static fmt_status commit(const convert_request *request, const convert_weights *from, const p64_plan *plan,
-                         atomic_file *file, convert_report *report, fmt_diag *diag) {
+                         atomic_file *file, digests *d, convert_report *report, fmt_diag *diag) {
     q42_write_report written = {0};
     key_image keys;
-    if (request->companion_path == NULL || request->keys == NULL) {
+    if (!has_companion(request)) {
         return atomic_file_commit(file, diag);
     }
-    fmt_status status = find_keys(request, from, &keys, diag);
+    fmt_status status = find_keys(request, from, d, &keys, diag);
     if (status != FMT_OK) {
         return status;
     }
@@ -176,6 +205,7 @@ static fmt_status commit(const convert_request *request, const convert_weights *
                                .timestamp_ms = request->timestamp_ms,
                                .is_forced = request->is_forced,
                                .is_checked = request->is_checked,
+                               .digest = &d->container,
                                .progress = request->progress,
                                .progress_ctx = request->ctx};
     status = pair_commit(&pair, file, &written, diag);
@@ -188,11 +218,16 @@ static fmt_status commit(const convert_request *request, const convert_weights *
 static fmt_status make_file(const convert_request *request, const convert_weights *from, p64_plan *plan,
                             convert_report *report, fmt_diag *diag) {
     atomic_file file;
+    digests d = {.source = {.fn = NULL}};
     fmt_status status = atomic_file_create(&file, request->output_path, request->is_forced, plan->size, diag);
     if (status != FMT_OK) {
         return status;
     }
+    begin_source_digest(request, from, &d);
     status = write_container(request, plan, &file, diag);
+    if (status == FMT_OK) {
+        status = begin_container_digest(request, &file, &d, diag);
+    }
     if (status == FMT_OK && request->is_checked) {
         status = check_container(request, from, &file, &report->parity, diag);
     }
@@ -200,8 +235,9 @@ static fmt_status make_file(const convert_request *request, const convert_weight
         status = check_source(from, diag);
     }
     if (status == FMT_OK) {
-        status = commit(request, from, plan, &file, report, diag);
+        status = commit(request, from, plan, &file, &d, report, diag);
     }
+    abandon_digests(&d);
     atomic_file_abort(&file);
     return status;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/span_digest.h"
 #include "common/diag.h"
 #include "model/companion.h"
 
@@ -52,16 +51,34 @@ static void release_part(void *ctx, uint64_t offset, uint64_t size) {
     atomic_file_release(ctx, offset, size);
 }
 
+static fmt_status digest_container(void *ctx, span_watch watch, uint8_t out[SHA256_BYTES]) {
+    const atomic_file *container = ctx;
+    watch.release = release_part;
+    watch.release_ctx = ctx;
+    return span_digest((fmt_span){container->map, container->map_size}, &watch, out);
+}
+
+fmt_status pair_begin_digest(atomic_file *container, side_digest *out, fmt_diag *diag) {
+    fmt_span span;
+    const fmt_status status = atomic_file_map(container, &span, diag);
+    if (status == FMT_OK) {
+        side_digest_begin(out, digest_container, container);
+    }
+    return status;
+}
+
 static fmt_status hash_container(const pair_request *request, atomic_file *container, uint8_t digest[SHA256_BYTES],
                                  fmt_diag *diag) {
-    const span_watch watch = {.progress = request->progress, .progress_ctx = request->progress_ctx,
-                              .release = release_part, .release_ctx = container};
-    fmt_span span;
-    fmt_status status = atomic_file_map(container, &span, diag);
+    side_digest own, *from = request->digest;
+    fmt_status status = FMT_OK;
+    if (from == NULL) {
+        from = &own;
+        status = pair_begin_digest(container, from, diag);
+    }
     if (status != FMT_OK) {
         return status;
     }
-    status = span_digest(span, &watch, digest);
+    status = side_digest_end(from, request->progress, request->progress_ctx, digest);
     if (status != FMT_OK) {
         diag_refuse(diag, status, status == FMT_CANCELLED ? &rule_cancelled : &rule_digest,
                     (diag_place){0, FMT_NO_INDEX, 0, 0},

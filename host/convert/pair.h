@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.h"
 #include "base/progress.h"
+#include "base/side_digest.h"
 #include "convert/companion_write.h"
 
 typedef struct pair_request {
@@ -27,6 +28,7 @@ typedef struct pair_request {
     uint64_t timestamp_ms;
     bool is_forced;
     bool is_checked;       /* read the companion back and compare its keys with the source's, byte for byte */
+    side_digest *digest;   /* of pair_begin_digest; null: begun and ended here */
     progress_fn *progress; /* of hashing the container; may be null */
     void *progress_ctx;
 } pair_request;
@@ -34,6 +36,9 @@ typedef struct pair_request {
 /* May a companion be written there? FMT_IO: a file stands there that is no model helper, or one without force, or it
  * is the container's own place. To be asked before long work. */
 fmt_status pair_check_target(const char *companion_path, const char *p64_path, bool is_forced, fmt_diag *diag);
+
+/* Begins to hash a container that is written, beside what its caller does meanwhile. */
+fmt_status pair_begin_digest(atomic_file *container, side_digest *out, fmt_diag *diag);
 
 /* Hashes the written container, writes and checks its companion, then puts both in place. */
 fmt_status pair_commit(const pair_request *request, atomic_file *container, q42_write_report *out_report,

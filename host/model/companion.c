@@ -310,16 +310,9 @@ const char *companion_state_name(companion_state state) {
 
 /* ----------------------------------------------------------------------------------------------------------- digest */
 
-qn_status companion_check_digest(const companion *c, const mapped_file *container, progress_fn *progress,
-                                 void *progress_ctx, error_context *err) {
-    const span_watch watch = {.progress = progress, .progress_ctx = progress_ctx};
-    uint8_t digest[SHA256_BYTES];
+qn_status companion_check_digest(const companion *c, const char *container_path, const uint8_t digest[SHA256_BYTES],
+                                 error_context *err) {
     char hex[SHA256_HEX_SIZE];
-    const fmt_status status = span_digest(container->span, &watch, digest);
-    if (status != FMT_OK) {
-        return status == FMT_CANCELLED ? FAIL(err, QN_CANCELLED, "interrupted")
-                                       : FAIL(err, QN_NO_HOST_MEM, "%s: libcrypto gives no SHA-256", container->path);
-    }
     sha256_to_hex(digest, hex);
     if (strcmp(hex, c->p64_sha256) == 0) {
         return QN_OK;
@@ -328,7 +321,7 @@ qn_status companion_check_digest(const companion *c, const mapped_file *containe
          "%s: lm:p64Sha256 is \"%s\", the SHA-256 of %s is %s: one of the two was changed; convert the source again "
          "(rule "
          "%s)",
-         c->file.path, c->p64_sha256, container->path, hex, rule_digest);
+         c->file.path, c->p64_sha256, container_path, hex, rule_digest);
     if (err != NULL) {
         err->rule = rule_digest;
     }

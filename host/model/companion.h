@@ -74,10 +74,9 @@ qn_status companion_open(const char *p64_path, const p64_file *p64, const compan
 qn_status companion_read(fmt_span volume, const char *p64_path, const p64_file *p64, const companion_options *options,
                          companion *out, error_context *err);
 
-/* Compares the container's SHA-256 with what a bound companion says. QN_BAD_FILE: they differ; QN_CANCELLED: progress
- * said so. [may block] */
-qn_status companion_check_digest(const companion *c, const mapped_file *container, progress_fn *progress,
-                                 void *progress_ctx, error_context *err);
+/* Compares the container's SHA-256 with what a bound companion says. QN_BAD_FILE: they differ. */
+qn_status companion_check_digest(const companion *c, const char *container_path, const uint8_t digest[32],
+                                 error_context *err);
 
 void companion_close(companion *c);
 

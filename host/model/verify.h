@@ -32,6 +32,7 @@ typedef struct verify_report {
     uint64_t bytes;     /* of the file */
     companion_state companion; /* of a P64; when it is bound, its keys and the SHA-256 of the container were checked */
     double seconds;
+    double check_seconds, digest_seconds; /* of it: reading checksums and weights; beside it, the SHA-256 that a companion names */
 } verify_report;
 
 /* QN_OK, or the first broken rule in *err. *out_report is always filled as far as it came. */
