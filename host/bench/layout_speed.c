@@ -12,8 +12,9 @@
 #include "base/clock.h"
 #include "bench/spread.h"
 
-#define LEAST_BYTES ((uint64_t)32 << 20)
-#define MOST_BYTES ((uint64_t)128 << 20)
+#define LEAST_BYTES ((uint64_t)64 << 20) /* of all ways together */
+#define MOST_BYTES ((uint64_t)512 << 20)
+#define CACHES 4 /* times the last-level cache are the ways together */
 #define PAGE ((uint64_t)16384)
 #define ROUNDS 9u
 #define LEAST_ROUNDS 3u
@@ -32,11 +33,11 @@ typedef struct contest {
     double first_s[LAYOUT_SPEED_MOST]; /* until behind the first token */
 } contest;
 
-/* Twice the last-level cache, so that not even one way alone stays in it. */
-static uint64_t choose_rows(const backend *on, qn_format format, uint64_t width) {
-    const uint64_t row = qn_format_bytes(format, width), wanted = 2 * on->host_cache_bytes;
+/* So many that whoever's turn it is finds nothing of its own in the caches. */
+static uint64_t choose_rows(const backend *on, const layout_way *ways, uint32_t n_ways, uint64_t width) {
+    const uint64_t row = qn_format_bytes(ways[0].format, width), wanted = CACHES * on->host_cache_bytes;
     const uint64_t bytes = wanted > MOST_BYTES ? MOST_BYTES : wanted < LEAST_BYTES ? LEAST_BYTES : wanted;
-    return row == 0 ? 0 : (bytes / row / BLK_PANEL_ROWS + 1) * BLK_PANEL_ROWS;
+    return row == 0 ? 0 : (bytes / n_ways / row / BLK_PANEL_ROWS + 1) * BLK_PANEL_ROWS;
 }
 
 static uint64_t standard_bytes(const contest *c, qn_format format) {
@@ -167,7 +168,7 @@ qn_status layout_speed_measure(const backend *on, const layout_way *ways, uint32
         return FAIL(err, QN_NO_HOST_MEM, "out of memory for weights to time");
     }
     *c = (contest){.on = on, .ways = ways, .n_ways = n_ways, .width = width, .out = out, .file = {.fd = -1}};
-    c->n_rows = choose_rows(on, ways[0].format, width);
+    c->n_rows = choose_rows(on, ways, n_ways, width);
     memset(out, 0, n_ways * sizeof *out);
     const qn_status status = c->n_rows > 0 ? measure(c, beside, err) : QN_OK;
     for (uint32_t i = 0; i < n_ways; i++) {

@@ -1,13 +1,13 @@
 /* layout_speed.h — how fast a device multiplies a matrix that is kept in one way or another, and what it does before it can.
  *
- * The ways are given together and timed in turns, so that what the machine does meanwhile hits all of them, and each time the weights of
- * one way have pushed those of the others out of the caches. They lie in a file without a name, as those of a model do: memory
+ * The ways are given together and timed in turns, so that what the machine does meanwhile hits all of them. Together their weights are
+ * four times the last-level cache, so each finds the caches full of the others'. They lie in a file without a name, as those of a model do: memory
  * that a plugin made for itself and pages of a file are not equally fast.
  *
  * The weights are made up; a kernel takes as long whatever their values are.
  *
  * Threading: one thread; the device's own.
- * Memory:    up to 128 MiB of weights for each way, twice where the plugin copies them, for the time of the call.
+ * Memory:    up to 512 MiB of weights in all, twice where the plugin copies them, for the time of the call; as much on disk.
  */
 #ifndef HOST_LAYOUT_SPEED_H
 #define HOST_LAYOUT_SPEED_H
