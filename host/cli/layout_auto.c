@@ -40,7 +40,8 @@ static layout_way way_of(uint32_t type) {
 }
 
 /* The types of a class, each once; where[i] is that of option i. */
-static uint32_t list_ways(const layout_choice *choice, const layout_class *class, layout_way ways[LAYOUT_MOST], uint32_t where[LAYOUT_MOST]) {
+static uint32_t list_ways(const layout_choice *choice, const layout_class *class, layout_way ways[LAYOUT_MOST],
+                          uint32_t where[LAYOUT_MOST]) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < choice->n_options; i++) {
         uint32_t k = 0;
@@ -178,7 +179,8 @@ static bool print_option(const layout_choice *choice, uint32_t i) {
     const layout_option *o = &choice->options[i];
     char line[200], times[96] = "not taken";
     if (o->is_measured) {
-        snprintf(times, sizeof times, "%9.2f %10.1f %9.2f %9.1f", o->ms_per_token, 1e-6 * (double)o->file_bytes, o->start_s, 1e-6 * o->copy_bytes);
+        snprintf(times, sizeof times, "%9.2f %10.1f %9.2f %9.1f", o->ms_per_token, 1e-6 * (double)o->file_bytes, o->start_s,
+                 1e-6 * o->copy_bytes);
     }
     return put(line, snprintf(line, sizeof line, "%c %-22s %s%s\n", i == choice->chosen ? '*' : ' ', layout_option_name(o), times,
                               o->is_allowed ? "" : "  (not asked for)"));

@@ -38,7 +38,8 @@ static layout_class *find_class(layout_choice *c, const layout_class *like) {
 
 /* `tensor` has the types and bytes of one tensor; it is counted where a token multiplies it. An embedding that is not the output too
  * gives one row. */
-static void add_tensor(layout_choice *c, const p64_source *source, uint32_t index, const layout_class *planned, bool has_output, bool is_raw) {
+static void add_tensor(layout_choice *c, const p64_source *source, uint32_t index, const layout_class *planned, bool has_output,
+                       bool is_raw) {
     p64_source_tensor t;
     layout_class like = *planned;
     uint64_t n_rows = 1;
@@ -113,8 +114,8 @@ static void look_through(const p64_source *source, bool *out_has_q4_k, bool *out
     }
 }
 
-static fmt_status make_classes(layout_choice *c, const p64_source *source, const p64_write_options *asked, bool has_output, layout_class *planned,
-                               fmt_diag *diag) {
+static fmt_status make_classes(layout_choice *c, const p64_source *source, const p64_write_options *asked, bool has_output,
+                               layout_class *planned, fmt_diag *diag) {
     for (uint32_t i = 0; i < c->n_options; i++) {
         const fmt_status status = plan_option(source, asked, c, i, planned, diag);
         if (status != FMT_OK) {
@@ -215,7 +216,10 @@ void layout_choice_settle(layout_choice *c) {
         double (*value)(const layout_option *);
         double tie;
         layout_criterion criterion;
-    } order[] = {{speed_of, TIE, LAYOUT_BY_SPEED}, {size_of, TIE, LAYOUT_BY_SIZE}, {start_of, TIE, LAYOUT_BY_START}, {size_of, 1.0, LAYOUT_BY_SIZE}};
+    } order[] = {{speed_of, TIE, LAYOUT_BY_SPEED},
+                 {size_of, TIE, LAYOUT_BY_SIZE},
+                 {start_of, TIE, LAYOUT_BY_START},
+                 {size_of, 1.0, LAYOUT_BY_SIZE}};
     for (uint32_t i = 0; i < c->n_options; i++) {
         add_up(c, i);
     }

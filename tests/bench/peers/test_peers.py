@@ -232,13 +232,31 @@ def the_text_is_the_licences_by_name_and_then_the_book(t):
 def the_table_of_quality_says_how_far_classes_are_apart(t):
     quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
     other = write_program(t.path('llama-perplexity'), f'#!{sys.executable} -SE\nprint("Final estimate: PPL = 8.0000 +/- 0.1")\n')
-    common = [source('tests/bench/quality.py'), 'a.gguf', '--quoin', quoin, '--book', quoin, '--licences', t.folder]
+    common = [source('tests/bench/quality.py'), 'a.gguf', '--quoin', quoin, '--book', quoin, '--licences', t.folder, '--engine', '']
     fine = run_script(*common)
     t.equal(fine.returncode, 0, fine.stderr)
     t.has(fine.stdout.encode(), '| a.gguf | quoin act8 | 10.0100 | 0.5000 | +0.100% of f32acc |', 'SHA-256')
+    t.has(fine.stdout.encode(), '| a.gguf | quoin act8, KV in q8 | 10.0100 | 0.5000 | +0.000% of act8 |')
     worse = run_script(*common, '--perplexity', other)
     t.equal(worse.returncode, 1)
     t.has(worse.stderr.encode(), '+25.125% beside')
+
+
+@test
+def the_table_of_quality_has_the_same_weights_in_other_types(t):
+    quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
+    engine = write_program(t.path('python'), f'''#!{sys.executable} -SE
+import sys
+if sys.argv[3] == 'quantise':
+    open(sys.argv[5], 'w').close()
+print('{{"perplexity": 10.0, "error": 0.25}}' if sys.argv[3] == 'perplexity' else '{{}}')
+''')
+    common = [source('tests/bench/quality.py'), t.path('a.gguf'), '--quoin', quoin, '--book', quoin, '--licences', t.folder, '--types', 'q8_0,q4_0']
+    done = run_script(*common, '--engine', engine)
+    t.equal(done.returncode, 0, done.stderr)
+    for name in ('a.gguf', 'a-q8_0.gguf', 'a-q4_0.gguf'):
+        t.has(done.stdout.encode(), f'| {name} | llama.cpp (llama-cpp-python) | 10.0000 | 0.2500 | +0.100% of quoin act8 |')
+    t.equal(run_script(*common, '--engine', '').returncode, 2)
 
 
 if __name__ == '__main__':
