@@ -191,7 +191,7 @@ def perplexity(arguments):
     scores = np.concatenate(scores)
     value = float(np.exp(scores.mean()))
     return {'perplexity': value, 'error': value * float(scores.std() / np.sqrt(len(scores) - 1)), 'windows': windows,
-            'engine': 'llama-cpp-python ' + L.__version__}
+            'nats_by_window': [float(x) for x in scores.reshape(windows, -1).mean(axis=1)], 'engine': 'llama-cpp-python ' + L.__version__}
 
 
 def quantise(arguments):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What compare.py and quality.py read and write, with made-up engines: nothing is measured."""
 import json
+import math
 import stat
 import sys
 
@@ -239,7 +240,19 @@ def the_table_of_quality_says_how_far_classes_are_apart(t):
     t.has(fine.stdout.encode(), '| a.gguf | quoin act8, KV in q8 | 10.0100 | 0.5000 | +0.000% of act8 |')
     worse = run_script(*common, '--perplexity', other)
     t.equal(worse.returncode, 1)
-    t.has(worse.stderr.encode(), '+25.125% beside')
+    t.has(worse.stderr.encode(), '+25.125% of')
+
+
+@test
+def a_difference_counts_when_it_is_sure(t):
+    windows = quality.read_windows('window 1 of 2: perplexity so far 10.0000\nwindow 2 of 2: perplexity so far 20.0000\n')
+    t.true(abs(windows[0] - math.log(10)) < 1e-9 and abs(windows[1] - math.log(40)) < 1e-9, windows)
+    base = quality.Score(10.0, 0.5, [2.0, 3.0, 2.5, 2.2])
+    steady = quality.Difference(quality.Score(10.05, 0.5, [2.005, 3.005, 2.505, 2.206]), base, 'it')
+    noisy = quality.Difference(quality.Score(10.05, 0.5, [2.105, 2.905, 2.605, 2.106]), base, 'it')
+    t.equal((steady.is_beyond(0.002), noisy.is_beyond(0.002)), (True, False))
+    t.has(str(steady).encode(), '+0.500% ± 0.0')
+    t.true(quality.Difference(quality.Score(10.05, 0.5), base, 'it').is_beyond(0.002), 'without windows it stands as it is')
 
 
 @test
@@ -255,7 +268,7 @@ print('{{"perplexity": 10.0, "error": 0.25}}' if sys.argv[3] == 'perplexity' els
     done = run_script(*common, '--engine', engine)
     t.equal(done.returncode, 0, done.stderr)
     for name in ('a.gguf', 'a-q8_0.gguf', 'a-q4_0.gguf'):
-        t.has(done.stdout.encode(), f'| {name} | llama.cpp (llama-cpp-python) | 10.0000 | 0.2500 | +0.100% of quoin act8 |')
+        t.has(done.stdout.encode(), f'| {name} | llama.cpp (llama-cpp-python) | 10.0000 | 0.2500 | +0.000% of f32acc |')
     t.equal(run_script(*common, '--engine', '').returncode, 2)
 
 
