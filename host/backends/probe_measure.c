@@ -1,4 +1,4 @@
-/* probe_measure.c — one-op programs, built, run and timed. */
+/* probe_measure.c — one-op programs, held against what they must compute, and timed. */
 #include "backends/probe_measure.h"
 
 #include <math.h>
@@ -10,12 +10,11 @@
 #include <quoin/glue.h>
 
 #include "backends/refusal.h"
+#include "backends/trial.h"
 #include "base/clock.h"
-#include "base/program_builder.h"
 
 #define WIDTH 2048u
 #define SAMPLE_ROWS 32u
-#define MAX_INPUTS 3u
 #define LEAST_BYTES ((uint64_t)16 << 20)
 #define MOST_BYTES ((uint64_t)32 << 20)
 #define MAX_RUNS 200u
@@ -30,98 +29,8 @@
 #define ACT8_ERROR (0.6 / 127.0)
 #define ACT8_BLOCK 32u
 
-/* A program of one token, its buffers and what a device made of it. */
-typedef struct trial {
-    program_builder b;
-    qn_program *program;
-    uint32_t inputs[MAX_INPUTS], n_inputs, output;
-    float *x;                 /* [WIDTH], bound to every input */
-    float *y;                 /* [n_outputs] */
-    uint64_t n_outputs;
-    uint32_t n_cells;         /* 0: the program has no state */
-    qn_weight weight;         /* data is null without one */
-    qn_prog *prog;
-    qn_session *session;
-} trial;
-
-/* Values in (-1, 1) that are the same in every run. */
-static void fill_floats(float *values, uint64_t count) {
-    uint32_t state = 12345;
-    for (uint64_t i = 0; i < count; i++) {
-        state = state * 1664525u + 1013904223u;
-        values[i] = ((float)(state >> 8) / 8388608.0f - 1.0f) * 0.999f;
-    }
-}
-
-static uint32_t add_input(trial *t, uint64_t width, const char *name) {
-    return t->inputs[t->n_inputs++] = program_input(&t->b, QN_FORMAT_F32, width, QN_DIM_TOKENS, name);
-}
-
-static void trial_close(trial *t, const backend *on) {
-    if (t->session != NULL) {
-        on->plugin->session_free(t->session);
-    }
-    if (t->prog != NULL) {
-        on->plugin->prog_free(t->prog);
-    }
-    program_builder_deinit(&t->b);
-    free(t->program);
-    free(t->x);
-    free(t->y);
-}
-
-static qn_status trial_open(trial *t, const backend *on, uint32_t output, error_context *err) {
-    qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
-    const qn_limits limits = {.size = sizeof limits, .max_tokens = 1, .max_outputs = 1, .max_sequences = 1,
-                              .n_groups = t->n_cells > 0, .cells = {t->n_cells}};
-    const qn_compile_options options = {.size = sizeof options, .flags = QN_COMPILE_DETERMINISTIC,
-                                        .numeric = QN_NUMERIC_F32ACC | QN_NUMERIC_F16ACC | QN_NUMERIC_ACT8};
-    t->output = output;
-    t->n_outputs = program_width(&t->b, output);
-    program_mark_output(&t->b, output, "out");
-    t->x = malloc(WIDTH * sizeof *t->x);
-    t->y = calloc(t->n_outputs + 1, sizeof *t->y);
-    if (t->x == NULL || t->y == NULL) {
-        return FAIL(err, QN_NO_HOST_MEM, "out of memory for a probe program");
-    }
-    fill_floats(t->x, WIDTH);
-    QN_TRY(program_builder_finish(&t->b, &t->program, err), err, "writing a probe program");
-    qn_status status = on->plugin->compile(on->device, t->program, &limits, &options, &t->prog, &plugin_error);
-    if (status >= 0 && t->weight.data != NULL) {
-        status = on->plugin->bind_weights(t->prog, &t->weight, sizeof t->weight, 1, &plugin_error);
-    }
-    status = status >= 0 ? on->plugin->seal(t->prog, &plugin_error) : status;
-    status = status >= 0 ? on->plugin->session_new(t->prog, &t->session, &plugin_error) : status;
-    return status >= 0 ? QN_OK : backend_refuse_plugin(err, on->spec.name, "measure", status, &plugin_error);
-}
-
-/* One token; with a state, at the last cell, seeing all of them. */
-static qn_status trial_run(const trial *t, const backend *on, error_context *err) {
-    qn_error plugin_error = {.size = sizeof plugin_error, .op = QN_NO_OP};
-    const uint32_t cell = t->n_cells - (t->n_cells > 0), span_at[2] = {0, 1};
-    const int32_t position = (int32_t)cell;
-    const qn_span span = {0, t->n_cells, 0, 0};
-    const qn_placement placement = {.size = sizeof placement, .n_spans = 1, .cells = &cell, .spans = &span, .span_at = span_at};
-    qn_binding bindings[MAX_INPUTS + 1];
-    for (uint32_t i = 0; i < t->n_inputs; i++) {
-        bindings[i] = (qn_binding){t->inputs[i], 0, t->x, qn_program_buffer(t->program, t->inputs[i])->dims[0] * sizeof *t->x};
-    }
-    bindings[t->n_inputs] = (qn_binding){t->output, 0, t->y, t->n_outputs * sizeof *t->y};
-    const qn_step step = {.size = sizeof step,
-                          .n_tokens = 1,
-                          .n_sequences = 1,
-                          .positions = &position,
-                          .placements = t->n_cells > 0 ? &placement : NULL,
-                          .placement_stride = sizeof placement,
-                          .bindings = bindings,
-                          .binding_stride = sizeof bindings[0],
-                          .n_bindings = t->n_inputs + 1};
-    const qn_status status = on->plugin->step(t->session, &step, &plugin_error);
-    return status >= 0 ? QN_OK : backend_refuse_plugin(err, on->spec.name, "measure", status, &plugin_error);
-}
-
 /* The shortest of a few runs, because whatever else the machine does only makes them longer. */
-static qn_status trial_time(const trial *t, const backend *on, uint64_t *out_ns, error_context *err) {
+static qn_status time_trial(const trial *t, const backend *on, uint64_t *out_ns, error_context *err) {
     double best = INFINITY;
     const double until = clock_seconds() + RUN_SECONDS;
     for (uint32_t run = 0; run < MAX_RUNS && (run < 2 || clock_seconds() < until); run++) {
@@ -135,28 +44,15 @@ static qn_status trial_time(const trial *t, const backend *on, uint64_t *out_ns,
 
 /* --- Weights ---------------------------------------------------------------------------------------------------------- */
 
-/* Every byte in [0x20, 0x3B]: as a half-precision scale that is a normal number below one, wherever scales stand. */
-static void fill_blocks(qn_format format, unsigned char *data, uint64_t bytes) {
-    const float scale = 1.0f / 64.0f;
-    uint32_t state = 54321;
-    for (uint64_t i = 0; i < bytes; i++) {
-        state = state * 1664525u + 1013904223u;
-        data[i] = (unsigned char)((state >> 24 & 0x1Bu) | 0x20u);
-    }
-    if (format == QN_FORMAT_TERNARY) {
-        memcpy(data, &scale, sizeof scale);
-    }
-}
-
 /* SAMPLE_ROWS rows at `data`, and the same as numbers at `values`; false when the format cannot be decoded here. */
 static bool make_sample(qn_format format, unsigned char *data, uint64_t bytes, float *values) {
     const blk_info *info = blk_get_info(format);
     if (info == NULL || !info->can_decode) {
         return false;
     }
-    fill_floats(values, (uint64_t)SAMPLE_ROWS * WIDTH);
+    trial_fill_floats(values, (uint64_t)SAMPLE_ROWS * WIDTH);
     if (!info->can_encode || blk_encode(format, values, (uint64_t)SAMPLE_ROWS * WIDTH, data, NULL) != FMT_OK) {
-        fill_blocks(format, data, bytes);
+        trial_fill_blocks(format, data, bytes);
     }
     return blk_decode(format, data, 0, (uint64_t)SAMPLE_ROWS * WIDTH, values) == FMT_OK;
 }
@@ -209,11 +105,11 @@ static qn_status measure_format(const backend *on, qn_format format, bool is_tim
         memcpy(data + at, data, sample_bytes);
     }
     program_builder_init(&t.b);
-    const uint32_t x = add_input(&t, WIDTH, "x");
+    const uint32_t x = trial_input(&t, WIDTH, "x");
     const uint32_t w = program_weight(&t.b, format, WIDTH, bytes / sample_bytes * SAMPLE_ROWS, "w");
     t.weight = (qn_weight){.size = sizeof t.weight, .buffer = w, .flags = QN_WEIGHT_BORROW, .fd = -1, .data = data, .bytes = bytes};
     qn_status status = trial_open(&t, on, program_matmul(&t.b, w, x, PROGRAM_NO_BUFFER), err);
-    status = status >= 0 ? trial_time(&t, on, &ns, err) : status;
+    status = status >= 0 ? time_trial(&t, on, &ns, err) : status;
     status = status >= 0 ? check_product(&t, on, format, sample, err) : status;
     trial_close(&t, on);
     out->bytes_per_s = status < 0 ? 0 : is_timed ? (uint64_t)((double)bytes / (double)ns * 1e9) : 1;
@@ -249,13 +145,13 @@ qn_status probe_measure_formats(const backend *on, const qn_format *formats, uin
 static qn_status time_chain(const backend *on, uint32_t n_ops, uint64_t *out_ns, error_context *err) {
     trial t = {0};
     program_builder_init(&t.b);
-    const uint32_t x = add_input(&t, WIDTH, "x");
+    const uint32_t x = trial_input(&t, WIDTH, "x");
     uint32_t last = x;
     for (uint32_t i = 0; i < n_ops; i++) {
         last = program_add(&t.b, last, x);
     }
     qn_status status = trial_open(&t, on, last, err);
-    status = status >= 0 ? trial_time(&t, on, out_ns, err) : status;
+    status = status >= 0 ? time_trial(&t, on, out_ns, err) : status;
     trial_close(&t, on);
     return status;
 }
@@ -266,8 +162,8 @@ static qn_status time_attention(const backend *on, uint32_t n_cells, uint64_t *o
     trial t = {.n_cells = n_cells};
     program_builder_init(&t.b);
     program_cell_group(&t.b, 0);
-    const uint32_t q = add_input(&t, N_HEAD * HEAD_DIM, "q"), k = add_input(&t, N_KV_HEAD * HEAD_DIM, "k"),
-                   v = add_input(&t, N_KV_HEAD * HEAD_DIM, "v");
+    const uint32_t q = trial_input(&t, N_HEAD * HEAD_DIM, "q"), k = trial_input(&t, N_KV_HEAD * HEAD_DIM, "k"),
+                   v = trial_input(&t, N_KV_HEAD * HEAD_DIM, "v");
     const uint32_t keys = program_state(&t.b, QN_FORMAT_F16, N_KV_HEAD * HEAD_DIM, 0, "keys"),
                    values = program_state(&t.b, QN_FORMAT_F16, N_KV_HEAD * HEAD_DIM, 0, "values");
     program_begin_layer(&t.b, 0);
@@ -276,7 +172,7 @@ static qn_status time_attention(const backend *on, uint32_t n_cells, uint64_t *o
     const uint32_t mixed = program_attention(&t.b, q, keys, values, &attention);
     program_end_layer(&t.b);
     qn_status status = trial_open(&t, on, mixed, err);
-    status = status >= 0 ? trial_time(&t, on, out_ns, err) : status;
+    status = status >= 0 ? time_trial(&t, on, out_ns, err) : status;
     trial_close(&t, on);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "adapt/adapter.h"
 #include "cli/adapter_output.h"
 #include "cli/command.h"
+#include "cli/layout_auto.h"
 #include "convert/convert.h"
 #include "convert/key_image.h"
 #include "convert/p64_to_p64.h"
@@ -39,10 +40,10 @@ static const option *convert_options(void) {
          &settings.no_companion, 0, 0, NULL, NULL},
         {OPTION_STRING, "layout", 0, "NAME",
          "packed (layer after layer, default), panel (packed, and matrices as the cpu reads them: nothing to rearrange at start), "
-         "plain (source order, every blob on a page) or auto",
+         "plain (source order, every blob on a page) or auto (measures packed and panel on the backend, and says so)",
          &settings.layout, 0, 0, "packed|panel|plain|auto", NULL},
-        {OPTION_STRING, "weights", 0, "NAME", "keep (every byte, default), q4_k_soa, f16, ffn-q4_0 or ffn-ternary",
-         &settings.weights, 0, 0, "keep|q4_k_soa|f16|ffn-q4_0|ffn-ternary", NULL},
+        {OPTION_STRING, "weights", 0, "NAME", "keep (every byte, default), q4_k_soa, f16, ffn-q4_0 or ffn-ternary; with --layout auto also auto (q4_k_soa where that is faster)",
+         &settings.weights, 0, 0, "keep|q4_k_soa|f16|ffn-q4_0|ffn-ternary|auto", NULL},
         {OPTION_UINT, "page-log2", 0, "N", "pages of 2^N bytes", &settings.page_log2, 8, 30, NULL, NULL},
         {OPTION_FLAG, "extended", 0, NULL,
          "also write what the reference's extended profile has (head size, window, stop ids, …)", &settings.is_extended,
@@ -67,6 +68,7 @@ typedef struct conversion {
     const char *companion; /* null: none */
     char beside[COMPANION_PATH_SIZE];
     uint64_t timestamp_ms;
+    layout_auto layouts; /* zero without --layout auto */
     json_t *lost, *notes;
 } conversion;
 
@@ -93,13 +95,22 @@ static void on_fact(void *ctx, const convert_fact *fact) {
                                     "meaning", fact->text, "needed_to_run", fact->blocks));
 }
 
+/* "auto" is keep until something is measured. */
 static p64_form find_form(const char *name) {
     static const char *const names[] = {"keep", "q4_k_soa", "f16", "ffn-q4_0", "ffn-ternary"};
     p64_form form = 0;
-    while (strcmp(names[form], name) != 0) {
+    while (form < sizeof names / sizeof names[0] && strcmp(names[form], name) != 0) {
         form++;
     }
-    return form;
+    return form < sizeof names / sizeof names[0] ? form : P64_FORM_KEEP;
+}
+
+static bool is_measuring(void) {
+    return strcmp(settings.layout, "auto") == 0;
+}
+
+static fmt_status choose_layout(void *ctx, const p64_source *source, p64_write_options *options, fmt_diag *diag) {
+    return layout_auto_choose(&((conversion *)ctx)->layouts, source, options, diag);
 }
 
 /* INPUT with its ending (of a folder: its last slashes) replaced by .p64, malloc'ed; a container gets the layout's name, so that
@@ -155,6 +166,7 @@ static int print_report(conversion *v, const convert_report *report, const conve
         json_object_set_new(object, "runs_alone", json_boolean(facts->runs_alone));
         json_object_set_new(object, "needs_assumption", json_boolean(facts->needs_assumption));
         json_object_set_new(object, "companion", describe_companion(v, report));
+        json_object_set_new(object, "layouts", layout_auto_json(&v->layouts));
         json_object_set(object, "lost", v->lost);
         json_object_set(object, "notes", v->notes);
         return command_print_json(v->c, object);
@@ -172,7 +184,7 @@ static int print_report(conversion *v, const convert_report *report, const conve
                       is_checked ? ", compared after turning them back" : "");
     }
     n += snprintf(line + n, sizeof line - (size_t)n, "\n");
-    if (!command_write(line, (size_t)n)) {
+    if (!layout_auto_print(&v->layouts) || !command_write(line, (size_t)n)) {
         return EXIT_IO;
     }
     if (report->companion_bytes == 0 && v->is_folder) {
@@ -203,6 +215,7 @@ static convert_request make_request(conversion *v) {
         .is_checked = !settings.no_check,
         .note = on_note,
         .progress = on_progress,
+        .choose = is_measuring() ? choose_layout : NULL,
         .ctx = v,
         .options = {.layout = find_layout(settings.layout),
                     .form = find_form(settings.weights),
@@ -268,7 +281,7 @@ static int convert_folder(conversion *v, const char *input) {
     hf_folder *folder = NULL;
     key_image keys = {.bytes = NULL};
     int status;
-    if (strcmp(settings.weights, "keep") != 0) {
+    if (strcmp(settings.weights, "keep") != 0 && strcmp(settings.weights, "auto") != 0) {
         FAIL(&c->err, QN_BAD_INPUT, "--weights %s: only weights of a GGUF are converted; Safetensors are kept",
              settings.weights);
         return command_fail(c);
@@ -361,12 +374,18 @@ static qn_status choose_companion(conversion *v, error_context *err) {
 }
 
 static int convert_input(conversion *v, const char *input) {
+    v->layouts = (layout_auto){.c = v->c, .output = v->output, .is_forced = settings.is_forced,
+                               .may_convert = strcmp(settings.weights, "auto") == 0};
+    if (is_measuring() && layout_auto_begin(&v->layouts) < 0) {
+        return command_fail(v->c);
+    }
     v->lost = json_array();
     v->notes = json_array();
     v->is_folder = hf_is_source(input);
     const int status = v->is_folder ? convert_folder(v, input) : convert_gguf_file(v, input);
     json_decref(v->lost);
     json_decref(v->notes);
+    layout_auto_end(&v->layouts);
     return status;
 }
 
@@ -375,6 +394,11 @@ static int run(command_context *c) {
     if (c->args.n_items != 1) {
         FAIL(&c->err, QN_BAD_INPUT, "convert needs one GGUF file, P64 container or folder of Safetensors; %u arguments were given",
              c->args.n_items);
+        command_fail(c);
+        return EXIT_USAGE;
+    }
+    if (strcmp(settings.weights, "auto") == 0 && !is_measuring()) {
+        FAIL(&c->err, QN_BAD_INPUT, "--weights auto goes with --layout auto, which measures what it would choose by");
         command_fail(c);
         return EXIT_USAGE;
     }
@@ -407,5 +431,6 @@ const command command_convert = {
     .name = "convert", .summary = "Write a GGUF model, a P64 container or a folder of Safetensors as a P64 container",
     .synopsis = "MODEL.gguf|MODEL.p64|FOLDER [-o FILE] [options]",
     .example = "  quoin convert smollm2.gguf -o smollm2.p64\n  quoin convert model.gguf --weights q4_k_soa --json\n"
-               "  quoin convert model.p64 --layout panel -o model.panel.p64\n",
-    .options = convert_options, .run = run, .is_without_backend = true};
+               "  quoin convert model.p64 --layout panel -o model.panel.p64\n"
+               "  quoin convert model.gguf --layout auto --weights auto\n",
+    .options = convert_options, .run = run};

@@ -266,6 +266,7 @@ fmt_status convert_weights_to_p64(const convert_request *request, const convert_
                                   convert_report *out_report, fmt_diag *diag) {
     uint64_t bytes = 0;
     convert_report report = {0};
+    convert_request decided = *request;
     fmt_status status = check_output(request, from, diag);
     if (status == FMT_OK && request->companion_path != NULL) {
         status = pair_check_target(request->companion_path, request->output_path, request->is_forced, diag);
@@ -273,8 +274,11 @@ fmt_status convert_weights_to_p64(const convert_request *request, const convert_
     if (status == FMT_OK && request->companion_path != NULL && request->keys != NULL) {
         status = companion_check_keys(request->keys, diag);
     }
+    if (status == FMT_OK && request->choose != NULL) {
+        status = request->choose(request->ctx, &from->source, &decided.options, diag);
+    }
     if (status == FMT_OK) {
-        status = p64_plan_memory(&from->source, &request->options, &bytes, diag);
+        status = p64_plan_memory(&from->source, &decided.options, &bytes, diag);
     }
     if (status != FMT_OK) {
         return status;
@@ -283,7 +287,7 @@ fmt_status convert_weights_to_p64(const convert_request *request, const convert_
     if (memory == NULL) {
         return refuse_memory(bytes, diag);
     }
-    status = plan_and_make(request, from, memory, bytes, &report, diag);
+    status = plan_and_make(&decided, from, memory, bytes, &report, diag);
     free(memory);
     if (status == FMT_OK) {
         *out_report = report;

@@ -98,6 +98,9 @@ convert_facts_report convert_facts(const gguf_source *source, bool is_extended, 
 
 /* ---------------------------------------------------------------------------------------------------------- convert */
 
+/* Decides the layout, and the form, once the source's tensors are known: changes *options. */
+typedef fmt_status convert_choose_fn(void *ctx, const p64_source *source, p64_write_options *options, fmt_diag *diag);
+
 typedef struct convert_request {
     const gguf_file *gguf;      /* convert_gguf only */
     const mapped_file *mapping; /* null, or what the GGUF's span maps: keeps the memory that this needs small */
@@ -111,7 +114,8 @@ typedef struct convert_request {
     bool is_checked; /* read the container back: every rule, every checksum, and parity with the source */
     fmt_note_fn *note; /* may be null; tensors that had to keep their type, and what the check notes */
     p64_progress_fn *progress; /* may be null; called in up to five rounds: deciding, writing, checking, two digests */
-    void *ctx;                 /* for note and progress */
+    convert_choose_fn *choose; /* may be null: options hold as they are */
+    void *ctx;                 /* for note, progress and choose */
 } convert_request;
 
 typedef struct convert_report {

@@ -3,10 +3,14 @@
     llama_engine.py decode MODEL PROMPTS.json --steps N [--follow IDS.json] [--logits FILE]   greedy continuation of each prompt, or fed
                                                                                               with given ids
     llama_engine.py bench MODEL --threads N --prefill N --decode N                            one timed run of each
+    llama_engine.py perplexity MODEL TEXT --window N --windows N --threads N                  of the text's first windows, 0 for all
     llama_engine.py dequantise IN.gguf OUT.gguf                                               the same weights as F32
+    llama_engine.py quantise IN.gguf OUT.gguf TYPE                                            rounded again: q4_0 q4_1 q8_0 q4_k_m q6_k
 
 decode uses ggml's plain kernels (no repacked weights), a KV cache of F32, no flash attention, one thread: the most exact that the
-engine offers. bench uses its defaults: repacked weights, F16, flash attention where it likes it. One JSON object is printed.
+engine offers. bench and perplexity use its defaults: repacked weights, F16, flash attention where it likes it. The windows of
+perplexity are those of llama-perplexity: BOS, where the tokenizer adds one, in place of a window's first token; its second half is scored.
+One JSON object is printed.
 """
 import argparse
 import ctypes
@@ -19,6 +23,7 @@ import llama_cpp as L
 import numpy as np
 
 TOP = 10
+TYPES = {'f32': 0, 'q4_0': 2, 'q4_1': 3, 'q8_0': 7, 'q4_k_m': 15, 'q6_k': 18}    # llama_ftype
 callbacks = []
 
 
@@ -151,9 +156,47 @@ def bench(arguments):
     return {'prefill': time_prefill(), 'decode': time_decode(), 'engine': 'llama-cpp-python ' + L.__version__}
 
 
-def dequantise(arguments):
+def score_window(context, ids):
+    """-ln p of each token of the second half but the first of it."""
+    first, count = len(ids) // 2, len(ids)
+    batch = L.llama_batch_init(count, 0, 1)
+    batch.n_tokens = count
+    for i, token in enumerate(ids):
+        batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.logits[i] = token, i, 1, first <= i < count - 1
+        batch.seq_id[i][0] = 0
+    context.clear()
+    status = L.llama_decode(context.handle, batch)
+    L.llama_batch_free(batch)
+    if status != 0:
+        raise SystemExit(f'llama_decode: {status}')
+    rows = np.ctypeslib.as_array(L.llama_get_logits(context.handle), shape=(count - 1 - first, context.n_vocab)).astype(np.float64)
+    most = rows.max(axis=1)
+    return most + np.log(np.exp(rows - most[:, None]).sum(axis=1)) - rows[np.arange(len(rows)), ids[first + 1:]]
+
+
+def perplexity(arguments):
+    handle = open_model(arguments.model, repack=True)
+    vocabulary = L.llama_model_get_vocab(handle)
+    with open(arguments.text, encoding='utf-8', errors='replace', newline='') as f:
+        ids = tokenise(vocabulary, f.read())
+    size = arguments.window
+    windows = len(ids) // size if arguments.windows == 0 else min(arguments.windows, len(ids) // size)
+    context = Context(handle, size, arguments.threads, exact=False)
+    scores = []
+    for at in range(0, windows * size, size):
+        window = ids[at:at + size]
+        if L.llama_vocab_get_add_bos(vocabulary):
+            window[0] = L.llama_vocab_bos(vocabulary)
+        scores.append(score_window(context, window))
+    scores = np.concatenate(scores)
+    value = float(np.exp(scores.mean()))
+    return {'perplexity': value, 'error': value * float(scores.std() / np.sqrt(len(scores) - 1)), 'windows': windows,
+            'nats_by_window': [float(x) for x in scores.reshape(windows, -1).mean(axis=1)], 'engine': 'llama-cpp-python ' + L.__version__}
+
+
+def quantise(arguments):
     settings = L.llama_model_quantize_default_params()
-    settings.ftype = 0      # all F32
+    settings.ftype = TYPES[arguments.type]
     settings.allow_requantize = True
     temporary = arguments.out + '.part'
     status = L.llama_model_quantize(arguments.model.encode(), temporary.encode(), ctypes.byref(settings))
@@ -178,10 +221,21 @@ def main():
     for name in ('threads', 'prefill', 'decode'):
         command.add_argument('--' + name, type=int, required=True)
     command.set_defaults(run=bench)
+    command = commands.add_parser('perplexity')
+    command.add_argument('model')
+    command.add_argument('text')
+    for name in ('window', 'windows', 'threads'):
+        command.add_argument('--' + name, type=int, required=True)
+    command.set_defaults(run=perplexity)
     command = commands.add_parser('dequantise')
     command.add_argument('model')
     command.add_argument('out')
-    command.set_defaults(run=dequantise)
+    command.set_defaults(run=quantise, type='f32')
+    command = commands.add_parser('quantise')
+    command.add_argument('model')
+    command.add_argument('out')
+    command.add_argument('type', choices=sorted(TYPES))
+    command.set_defaults(run=quantise)
     arguments = parser.parse_args()
     start()
     print(json.dumps(arguments.run(arguments)))

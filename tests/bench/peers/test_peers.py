@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What compare.py and quality.py read and write, with made-up engines: nothing is measured."""
 import json
+import math
 import stat
 import sys
 
@@ -234,13 +235,43 @@ def the_text_is_the_licences_by_name_and_then_the_book(t):
 def the_table_of_quality_says_how_far_classes_are_apart(t):
     quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
     other = write_program(t.path('llama-perplexity'), f'#!{sys.executable} -SE\nprint("Final estimate: PPL = 8.0000 +/- 0.1")\n')
-    common = [source('tests/bench/quality.py'), 'a.gguf', '--quoin', quoin, '--book', quoin, '--licences', t.folder]
+    common = [source('tests/bench/quality.py'), 'a.gguf', '--quoin', quoin, '--book', quoin, '--licences', t.folder, '--engine', '']
     fine = run_script(*common)
     t.equal(fine.returncode, 0, fine.stderr)
     t.has(fine.stdout.encode(), '| a.gguf | quoin act8 | 10.0100 | 0.5000 | +0.100% of f32acc |', 'SHA-256')
+    t.has(fine.stdout.encode(), '| a.gguf | quoin act8, KV in q8 | 10.0100 | 0.5000 | +0.000% of act8 |')
     worse = run_script(*common, '--perplexity', other)
     t.equal(worse.returncode, 1)
-    t.has(worse.stderr.encode(), '+25.125% beside')
+    t.has(worse.stderr.encode(), '+25.125% of')
+
+
+@test
+def a_difference_counts_when_it_is_sure(t):
+    windows = quality.read_windows('window 1 of 2: perplexity so far 10.0000\nwindow 2 of 2: perplexity so far 20.0000\n')
+    t.true(abs(windows[0] - math.log(10)) < 1e-9 and abs(windows[1] - math.log(40)) < 1e-9, windows)
+    base = quality.Score(10.0, 0.5, [2.0, 3.0, 2.5, 2.2])
+    steady = quality.Difference(quality.Score(10.05, 0.5, [2.005, 3.005, 2.505, 2.206]), base, 'it')
+    noisy = quality.Difference(quality.Score(10.05, 0.5, [2.105, 2.905, 2.605, 2.106]), base, 'it')
+    t.equal((steady.is_beyond(0.002), noisy.is_beyond(0.002)), (True, False))
+    t.has(str(steady).encode(), '+0.500% ± 0.0')
+    t.true(quality.Difference(quality.Score(10.05, 0.5), base, 'it').is_beyond(0.002), 'without windows it stands as it is')
+
+
+@test
+def the_table_of_quality_has_the_same_weights_in_other_types(t):
+    quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
+    engine = write_program(t.path('python'), f'''#!{sys.executable} -SE
+import sys
+if sys.argv[3] == 'quantise':
+    open(sys.argv[5], 'w').close()
+print('{{"perplexity": 10.0, "error": 0.25}}' if sys.argv[3] == 'perplexity' else '{{}}')
+''')
+    common = [source('tests/bench/quality.py'), t.path('a.gguf'), '--quoin', quoin, '--book', quoin, '--licences', t.folder, '--types', 'q8_0,q4_0']
+    done = run_script(*common, '--engine', engine)
+    t.equal(done.returncode, 0, done.stderr)
+    for name in ('a.gguf', 'a-q8_0.gguf', 'a-q4_0.gguf'):
+        t.has(done.stdout.encode(), f'| {name} | llama.cpp (llama-cpp-python) | 10.0000 | 0.2500 | +0.000% of f32acc |')
+    t.equal(run_script(*common, '--engine', '').returncode, 2)
 
 
 if __name__ == '__main__':
