@@ -3,7 +3,12 @@
 #include "kernels.h"
 #include "float_tile.h"
 
-enum { ROWS_AT_ONCE = 4, ROWS_PREFETCH = 8192 };
+#ifndef SIMD_GEMV_ROWS
+#define SIMD_GEMV_ROWS 4
+#endif
+
+/* Rows that are read side by side, and how far ahead each is asked for. */
+enum { ROWS_AT_ONCE = SIMD_GEMV_ROWS, ROWS_AHEAD = 4096 };
 
 SIMD_INLINE vf load_elements(const uint8_t *row, uint32_t k, const qn_format format) {
     return format == QN_FORMAT_F32 ? vf_load((const float *)(const void *)row + k)
@@ -26,18 +31,24 @@ SIMD_INLINE void dot_rows(const uint8_t *row, uint64_t row_bytes, const float *x
                           const qn_format format) {
     vf acc[2][ROWS_AT_ONCE];
     const uint32_t bytes = format == QN_FORMAT_F32 ? 4 : 2;
+    const uint64_t distance = row_bytes < ROWS_AHEAD ? row_bytes : ROWS_AHEAD;
     uint32_t k = 0;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (uint32_t r = 0; r < n; r++) {
         acc[0][r] = acc[1][r] = vf_set1(0);
     }
     for (; k + 32 <= n_cols; k += 32) {
         const vf x0 = vf_load(x + k);
         const vf x1 = vf_load(x + k + 16);
-#pragma GCC unroll 4
+        const uint64_t ahead = (uint64_t)k * bytes + distance;
+        const uint64_t next = ahead < row_bytes ? ahead : ahead + (n - 1) * row_bytes; /* behind a row's end: of those that follow */
+#pragma GCC unroll 8
         for (uint32_t r = 0; r < n; r++) {
             const uint8_t *const at = row + r * row_bytes;
-            SIMD_PREFETCH_FAR(at + (size_t)k * bytes + ROWS_PREFETCH);
+            SIMD_PREFETCH_FAR(at + next);
+            if (format == QN_FORMAT_F32) {
+                SIMD_PREFETCH_FAR(at + next + 64);
+            }
             acc[0][r] = vf_fma(load_elements(at, k, format), x0, acc[0][r]);
             acc[1][r] = vf_fma(load_elements(at, k + 16, format), x1, acc[1][r]);
         }
@@ -45,14 +56,14 @@ SIMD_INLINE void dot_rows(const uint8_t *row, uint64_t row_bytes, const float *x
     for (; k < n_cols; k += 16) {
         const uint32_t left = n_cols - k < 16 ? n_cols - k : 16;
         const vf x0 = left == 16 ? vf_load(x + k) : vf_load_part(x + k, left);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (uint32_t r = 0; r < n; r++) {
             const uint8_t *const at = row + r * row_bytes;
             const vf w = left == 16 ? load_elements(at, k, format) : load_elements_part(at, k, left, format);
             acc[0][r] = vf_fma(w, x0, acc[0][r]);
         }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (uint32_t r = 0; r < n; r++) {
         y[r] = vf_sum(vf_add(acc[0][r], acc[1][r]));
     }

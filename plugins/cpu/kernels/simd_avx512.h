@@ -14,6 +14,7 @@
 #define SIMD_FLOAT_TOKENS 12
 #define SIMD_QUAD_VECTORS 4
 #define SIMD_VALUE_VECTORS 4
+#define SIMD_GEMV_ROWS 8
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
 typedef __m512 vf;
@@ -191,7 +192,7 @@ SIMD_INLINE vi vi_dot4(vi acc, vb w, vi a, const uint32_t bits) {
 }
 
 SIMD_INLINE vi vi_start(int32_t neg, const uint32_t zero_shift) {
-    return zero_shift == 31 ? _mm512_setzero_si512() : _mm512_set1_epi32(neg * (1 << (zero_shift & 7)));
+    return zero_shift == 31 ? _mm512_setzero_si512() : _mm512_slli_epi32(_mm512_set1_epi32(neg), zero_shift & 7);
 }
 
 SIMD_INLINE vi vi_dot(const vb *w, const int8_t *a, int32_t neg, const int n_vectors, const uint32_t bits, const uint32_t zero_shift) {
