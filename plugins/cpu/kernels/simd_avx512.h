@@ -10,6 +10,7 @@
 
 #define SIMD_TILE_PANELS 2
 #define SIMD_TILE_TOKENS 6
+#define SIMD_TILE_BLOCKS 64
 #define SIMD_FLOAT_PANELS 2
 #define SIMD_FLOAT_TOKENS 12
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))

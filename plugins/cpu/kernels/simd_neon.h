@@ -10,6 +10,7 @@
 
 #define SIMD_TILE_PANELS 1
 #define SIMD_TILE_TOKENS 1
+#define SIMD_TILE_BLOCKS 16
 #define SIMD_FLOAT_PANELS 1
 #define SIMD_FLOAT_TOKENS 6
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
