@@ -1,12 +1,12 @@
 /* panel_kernels.h — matrix products with weights in panels, and the quantising of activations for them. Included by one file per
  * instruction set, after its simd header and with CPU_ISA(name) defined. The layout is described in cpu_ops.h.
  *
- * GEMV reads a panel once, a block at a time, and keeps sixteen results in one vector. GEMM unpacks CPU_CHUNK_COLS columns of a
- * few panels to bytes (or f32) in the worker's scratch, where they stay in the first-level cache while all tokens pass by.
+ * GEMV reads a panel once, a block at a time, and keeps sixteen results in one vector. GEMM unpacks a chunk of columns of a few
+ * panels to bytes (or f32) in the worker's scratch, where they stay in a near cache while all tokens pass by.
  */
 #include "kernels.h"
 
-enum { CHUNK_BLOCKS = CPU_CHUNK_COLS / CPU_BLOCK, PREFETCH_FAR_BYTES = 8192, PREFETCH_NEAR_BYTES = 2048 };
+enum { CHUNK_BLOCKS = SIMD_TILE_BLOCKS, FLOAT_BLOCKS = CPU_CHUNK_COLS / CPU_BLOCK, PREFETCH_FAR_BYTES = 8192, PREFETCH_NEAR_BYTES = 2048 };
 
 #define UNROLL_8(STEP) STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
 #define UNROLL_4(STEP) STEP(0) STEP(1) STEP(2) STEP(3)
@@ -92,6 +92,10 @@ typedef struct chunk {
     float scale[CHUNK_BLOCKS][2][16]; /* of each half; the first for both unless scales stand per sixteen */
     float min[CHUNK_BLOCKS][16];      /* added as it stands */
 } chunk;
+_Static_assert(SIMD_TILE_PANELS * sizeof(chunk) <= CPU_GEMM_SCRATCH, "chunks fit into the scratch");
+_Static_assert((int)FLOAT_BLOCKS <= (int)CHUNK_BLOCKS &&
+                   sizeof(chunk) + SIMD_FLOAT_PANELS * CPU_CHUNK_COLS * CPU_PANEL_ROWS * sizeof(float) <= CPU_GEMM_SCRATCH,
+               "a chunk and what it expands to fit into the scratch");
 
 /* Scales of one block as f32; `second` holds those of its second half, `min` is added as it stands. */
 typedef struct block_scales {
@@ -164,6 +168,8 @@ typedef struct tile {
     uint32_t first_block, n_blocks;        /* of the chunk */
     uint32_t row_blocks;                   /* of a whole activation row */
     uint32_t n_rows;                       /* outputs that exist, of all panels of the tile */
+    const uint8_t *ahead;                  /* weights that will be unpacked next: each tile asks for a few lines */
+    uint32_t ahead_lines;
 } tile;
 
 SIMD_INLINE uint32_t panel_rows(const tile *t, uint32_t panel) {
@@ -215,6 +221,13 @@ SIMD_INLINE void run_tile(const tile *t, const chunk *c, const uint32_t n_panels
 }
 #endif
 
+SIMD_INLINE void prefetch_ahead(tile *t) {
+    for (uint32_t i = 0; i < t->ahead_lines; i++) {
+        SIMD_PREFETCH_FAR(t->ahead);
+        t->ahead += 64;
+    }
+}
+
 /* All tokens of a step against one unpacked chunk. */
 SIMD_INLINE void run_tokens(tile *t, const chunk *c, const uint8_t *acts, uint64_t act_stride, uint32_t n_tokens, const cpu_out *out,
                             uint32_t first_panel, const uint32_t n_panels, const uint32_t bits, const uint32_t scales,
@@ -226,6 +239,7 @@ SIMD_INLINE void run_tokens(tile *t, const chunk *c, const uint8_t *acts, uint64
             t->rows[k] = acts + (token + k) * act_stride;
             t->y[k] = out->y + (token + k) * out->stride + (size_t)first_panel * CPU_PANEL_ROWS;
         }
+        prefetch_ahead(t);
         if (n == SIMD_TILE_TOKENS) {
             run_tile(t, c, n_panels, SIMD_TILE_TOKENS, bits, scales, zero_shift);
         } else if (n == 2 && n_panels > 1) {
@@ -262,31 +276,37 @@ SIMD_INLINE void run_kind(const blk_panel_kind *kind, tile *t, const chunk *c, c
 #undef RUN
 }
 
+/* Unpacks panels [first, first + n_panels) chunk by chunk, all of the same length, and gives each to all tokens. */
+SIMD_INLINE void gemm_panels(const cpu_panels *w, uint32_t first, const uint32_t n_panels, uint32_t n_ahead, const void *acts,
+                             uint64_t act_stride, uint32_t n_tokens, const cpu_out *out, chunk *chunks) {
+    const uint32_t n_chunks = (w->n_blocks + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
+    const uint32_t length = (w->n_blocks + n_chunks - 1) / n_chunks;
+    const uint32_t n_tiles = (n_tokens + SIMD_TILE_TOKENS - 1) / SIMD_TILE_TOKENS * n_chunks;
+    tile t = {.row_blocks = w->n_blocks, .n_rows = w->n_rows - first * CPU_PANEL_ROWS,
+              .start = out->bias == NULL ? NULL : out->bias + (size_t)first * CPU_PANEL_ROWS,
+              .ahead = w->data + (first + n_panels) * w->panel_bytes,
+              .ahead_lines = (uint32_t)((n_ahead * w->panel_bytes / 64 + n_tiles - 1) / n_tiles)};
+    for (uint32_t b = 0; b < w->n_blocks; b += length) {
+        t.is_first = b == 0;
+        t.first_block = b;
+        t.n_blocks = w->n_blocks - b < length ? w->n_blocks - b : length;
+        for (uint32_t i = 0; i < n_panels; i++) {
+            unpack(w, w->data + (first + i) * w->panel_bytes, b, t.n_blocks, &chunks[i]);
+        }
+        run_kind(&blk_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, first, n_panels);
+    }
+}
+
 static void panel_gemm(const cpu_panels *w, uint32_t first, uint32_t last, const void *acts, uint64_t act_stride, uint32_t n_tokens,
                        const cpu_out *out, void *scratch) {
-    chunk *const chunks = scratch;
-    for (uint32_t p = first; p < last;) {
-        const uint32_t n_panels = last - p < SIMD_TILE_PANELS ? last - p : SIMD_TILE_PANELS;
-        tile t = {.row_blocks = w->n_blocks};
-        t.n_rows = w->n_rows - p * CPU_PANEL_ROWS;
-        t.start = out->bias == NULL ? NULL : out->bias + (size_t)p * CPU_PANEL_ROWS;
-        for (uint32_t b = 0; b < w->n_blocks; b += CHUNK_BLOCKS) {
-            t.is_first = b == 0;
-            t.first_block = b;
-            t.n_blocks = w->n_blocks - b < CHUNK_BLOCKS ? w->n_blocks - b : CHUNK_BLOCKS;
-            for (uint32_t i = 0; i < n_panels; i++) {
-                unpack(w, w->data + (p + i) * w->panel_bytes, b, t.n_blocks, &chunks[i]);
-            }
+    uint32_t p = first;
 #if SIMD_TILE_PANELS == 2
-            if (n_panels == 2) {
-                run_kind(&blk_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 2);
-            } else
+    for (; p + 2 <= last; p += 2) {
+        gemm_panels(w, p, 2, last - p - 2 < 2 ? last - p - 2 : 2, acts, act_stride, n_tokens, out, scratch);
+    }
 #endif
-            {
-                run_kind(&blk_panel_kinds[w->kind], &t, chunks, acts, act_stride, n_tokens, out, p, 1);
-            }
-        }
-        p += n_panels;
+    for (; p < last; p++) {
+        gemm_panels(w, p, 1, last - p - 1 < 1 ? 0 : 1, acts, act_stride, n_tokens, out, scratch);
     }
 }
 
@@ -374,8 +394,8 @@ static void panel_gemm_f32(const cpu_panels *w, uint32_t first, uint32_t last, c
     }
     for (uint32_t p = first; p < last; p += SIMD_FLOAT_PANELS) {
         const uint32_t n_panels = last - p < SIMD_FLOAT_PANELS ? last - p : SIMD_FLOAT_PANELS;
-        for (uint32_t b = 0; b < w->n_blocks; b += CHUNK_BLOCKS) {
-            const uint32_t n = w->n_blocks - b < CHUNK_BLOCKS ? w->n_blocks - b : CHUNK_BLOCKS;
+        for (uint32_t b = 0; b < w->n_blocks; b += FLOAT_BLOCKS) {
+            const uint32_t n = w->n_blocks - b < FLOAT_BLOCKS ? w->n_blocks - b : FLOAT_BLOCKS;
             const uint32_t columns = w->n_cols - b * CPU_BLOCK < n * CPU_BLOCK ? w->n_cols - b * CPU_BLOCK : n * CPU_BLOCK;
             for (uint32_t i = 0; i < n_panels; i++) {
                 unpack(w, w->data + (p + i) * w->panel_bytes, b, n, c);

@@ -15,6 +15,7 @@
 
 #define SIMD_TILE_PANELS 1
 #define SIMD_TILE_TOKENS 1
+#define SIMD_TILE_BLOCKS 16
 #define SIMD_FLOAT_PANELS 1
 #define SIMD_FLOAT_TOKENS 2
 #define SIMD_QUAD_VECTORS 1  /* of keys, and of values, that the registers hold at once for four heads */
