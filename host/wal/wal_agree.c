@@ -125,7 +125,7 @@ static qn_status find_pending(wal *log, uint64_t agreement, const wal_agreement 
 }
 
 qn_status wal_withdraw(wal *log, uint64_t agreement, error_context *err) {
-    const wal_agreement *one;
+    const wal_agreement *one = NULL;
     QN_TRY(find_pending(log, agreement, &one, err), err, "withdrawing");
     return end_agreement(log, one, QWAL_WITHDRAWN, err);
 }
