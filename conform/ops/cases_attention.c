@@ -366,6 +366,24 @@ static void attention_keeps_the_bound_over_a_thousand_cells(cf_context *ctx) {
     harness_close(&h);
 }
 
+/* The last step has three tokens: the way of decoding, over so many cells that a plugin may cut them differently. */
+static void attention_keeps_the_bound_for_few_tokens_over_many_cells(cf_context *ctx) {
+    attention_case c = base_case;
+    harness h;
+    harness_open(&h, ctx);
+    c.head_dim = c.value_dim = 16;
+    c.n_positions = ctx->is_quick ? 515 : 4253;
+    c.chunk = ctx->is_quick ? 256 : 850;
+    c.order = CELLS_IN_PIECES;
+    check_attention(&h, &c);
+    c.n_head = 10; /* more than a kernel may have in registers */
+    c.n_kv_head = 1;
+    c.n_positions = ctx->is_quick ? 131 : 515;
+    c.chunk = ctx->is_quick ? 64 : 256;
+    check_attention(&h, &c);
+    harness_close(&h);
+}
+
 static const cf_test tests[] = {
     CASES_TEST(attention_keeps_the_bound_for_heads_of_any_shape, "R1 R2 R3", CF_MUST_DECODE),
     CASES_TEST(attention_keeps_the_bound_with_bf16_state, "R1 R2 R3", 0),
@@ -378,5 +396,6 @@ static const cf_test tests[] = {
     CASES_TEST(attention_is_not_touched_by_nan_that_it_does_not_see, "R5", CF_MUST_DECODE),
     CASES_TEST(attention_keeps_the_bound_with_caps_and_sharp_scores, "R1", CF_MUST_DECODE),
     CASES_TEST(attention_keeps_the_bound_over_a_thousand_cells, "R1", CF_MUST_DECODE),
+    CASES_TEST(attention_keeps_the_bound_for_few_tokens_over_many_cells, "R1", CF_MUST_DECODE),
 };
 const cf_suite cf_suite_attention = CF_SUITE(2, "attention", tests);

@@ -40,7 +40,8 @@ static void QN_CALL log_text(void *ctx, uint32_t level, const char *text) {
     log_line(level, "%s", text);
 }
 
-/* Packed weights are written once from end to end: in pages of 2 MiB that takes a few hundred faults instead of some 100,000. */
+/* Packed weights are written once from end to end: in pages of 2 MiB that takes a few hundred faults instead of some 100,000. Each token
+ * reads all states that it sees in long runs: with small pages finding their addresses takes as long as reading them. */
 static void ask_for_huge_pages(char *base, uint64_t bytes) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = ((uintptr_t)base + page - 1) / page * page, end = ((uintptr_t)base + bytes) / page * page;
@@ -59,7 +60,7 @@ static void *QN_CALL alloc_memory(void *ctx, uint32_t kind, uint64_t bytes, uint
     if (base == NULL) {
         return NULL;
     }
-    if (kind == QN_MEM_WEIGHTS) {
+    if (kind == QN_MEM_WEIGHTS || kind == QN_MEM_STATE) {
         ask_for_huge_pages(base, bytes);
     }
     atomic_fetch_add(&services->n_allocations, 1);

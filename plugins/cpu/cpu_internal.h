@@ -149,6 +149,7 @@ struct qn_prog {
 struct qn_session {
     qn_prog *prog;
     void **states;            /* [n_buffers] state memory, null for others */
+    uint8_t *state_block;     /* that all of it lies in, or null: each state owns its own */
     uint8_t *arena;           /* shared places of the larger plan */
     uint8_t *private_arena;   /* [n_workers] private places, private_stride bytes apart */
     uint64_t private_stride;

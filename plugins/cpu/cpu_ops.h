@@ -83,7 +83,7 @@ typedef struct cpu_kv {
 } cpu_kv;
 
 /* Scratch that every worker owns: bytes for a matrix product, and the sizes that its loops are cut into. */
-enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_COLS = 512, CPU_CHUNK_CELLS = 256, CPU_FEW_CELLS = 128, CPU_TILE_TOKENS = 32,
+enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_COLS = 512, CPU_CHUNK_CELLS = 256, CPU_FEW_CELLS = 64, CPU_TILE_TOKENS = 32,
        CPU_FEW_TOKENS = 4, CPU_SCORES_BYTES = 8192 /* that attend_few uses of its scratch */ };
 
 /* Scratch bytes per worker for attention: `n_heads` query heads share a K/V head. */

@@ -44,6 +44,40 @@ void cpu_session_scratch(const qn_session *session, cpu_piece pieces[CPU_SCRATCH
     memcpy(pieces, all, sizeof all);
 }
 
+/* Large states lie in one block: the host can give it larger pages, which it could not give to each of them. */
+enum { LARGE_STATES = 4u << 20 };
+
+static uint64_t state_room(const qn_prog *prog, uint32_t buffer) {
+    return qn_program_buffer(prog->program, buffer)->role == QN_ROLE_STATE ? cpu_align(cpu_state_bytes(prog, buffer) + 64, 4096) : 0;
+}
+
+static bool fill_states(qn_session *session) {
+    const qn_prog *const prog = session->prog;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < prog->n_buffers; i++) {
+        total += state_room(prog, i);
+    }
+    if (total >= LARGE_STATES) {
+        session->state_block = prog->host->mem_alloc(prog->host->ctx, QN_MEM_STATE, total, 4096);
+        if (session->state_block == NULL) {
+            return false;
+        }
+    }
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < prog->n_buffers; i++) {
+        const uint64_t room = state_room(prog, i);
+        if (room > 0) {
+            session->states[i] = session->state_block != NULL ? session->state_block + at
+                                                              : prog->host->mem_alloc(prog->host->ctx, QN_MEM_STATE, room, 4096);
+            if (session->states[i] == NULL) {
+                return false;
+            }
+            at += room;
+        }
+    }
+    return true;
+}
+
 static bool fill_session(qn_session *session) {
     const qn_prog *const prog = session->prog;
     const qn_host *const host = prog->host;
@@ -60,15 +94,7 @@ static bool fill_session(qn_session *session) {
         session->scratch == NULL || session->ranges == NULL || session->parts == NULL) {
         return false;
     }
-    for (uint32_t i = 0; i < prog->n_buffers; i++) {
-        if (qn_program_buffer(prog->program, i)->role == QN_ROLE_STATE) {
-            session->states[i] = host->mem_alloc(ctx, QN_MEM_STATE, cpu_state_bytes(prog, i) + 64, 4096);
-            if (session->states[i] == NULL) {
-                return false;
-            }
-        }
-    }
-    return true;
+    return fill_states(session);
 }
 
 qn_status cpu_session_new(qn_prog *prog, qn_session **out, qn_error *err) {
@@ -102,9 +128,10 @@ void cpu_session_free(qn_session *session) {
     const qn_host *const host = session->prog->host;
     void *const ctx = host->ctx;
     session->prog->n_sessions--;
-    for (uint32_t i = 0; session->states != NULL && i < session->prog->n_buffers; i++) {
+    for (uint32_t i = 0; session->states != NULL && session->state_block == NULL && i < session->prog->n_buffers; i++) {
         host->mem_free(ctx, session->states[i]);
     }
+    host->mem_free(ctx, session->state_block);
     host->mem_free(ctx, session->op_ns);
     host->mem_free(ctx, session->parts);
     host->mem_free(ctx, session->ranges);

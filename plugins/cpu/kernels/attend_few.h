@@ -232,7 +232,7 @@ static void score_cells(const cpu_kv *kv, const key_work *w, uint32_t first_cell
 
 /* --- Weights ------------------------------------------------------------------------------------------------------------ */
 
-/* Scales n scores and caps them. Lanes beyond n become minus infinity. */
+/* Scales n scores and caps them. */
 static void cap_scores(const cpu_kv *kv, float *scores, uint32_t n) {
     const vf factor = vf_set1(kv->scale);
     const vf cap = vf_set1(kv->softcap);
@@ -240,22 +240,28 @@ static void cap_scores(const cpu_kv *kv, float *scores, uint32_t n) {
         const vf s = vf_mul(vf_load(scores + i), factor);
         vf_store(scores + i, kv->softcap > 0 ? vf_mul(cap, tanh_lanes(vf_div(s, cap))) : s);
     }
+}
+
+/* Turns n scores (before scaling) into weights against the maximum so far, zeros behind them; stats become (maximum, sum). Returns what
+ * earlier sums are multiplied with. */
+static float weigh(const cpu_kv *kv, float *scores, uint32_t n, float *stats, bool is_first) {
+    const bool is_plain = kv->scale > 0 && !(kv->softcap > 0); /* the largest before scaling is the largest */
+    const float factor = is_plain ? kv->scale : 1;
+    if (!is_plain) {
+        cap_scores(kv, scores, n);
+    }
     for (uint32_t i = n; i % 16 != 0; i++) {
         scores[i] = minus_infinity;
     }
-}
-
-/* Turns n scores into weights against the maximum so far; stats become (maximum, sum). Returns what earlier sums are multiplied with. */
-static float weigh(const cpu_kv *kv, float *scores, uint32_t n, float *stats, bool is_first) {
-    vf max = vf_set1(is_first ? minus_infinity : stats[0]);
-    cap_scores(kv, scores, n);
+    vf max = vf_set1(minus_infinity);
     for (uint32_t i = 0; i < n; i += 16) {
         max = vf_max(vf_load(scores + i), max);
     }
-    const float top = vf_max_lane(max);
+    const float most = vf_max_lane(max) * factor;
+    const float top = !is_first && stats[0] > most ? stats[0] : most;
     vf sum = vf_set1(0);
     for (uint32_t i = 0; i < n; i += 16) {
-        const vf w = exp_lanes(vf_sub(vf_load(scores + i), vf_set1(top)));
+        const vf w = exp_lanes(vf_fma(vf_load(scores + i), vf_set1(factor), vf_set1(-top)));
         sum = vf_add(sum, w);
         vf_store(scores + i, w);
     }
