@@ -253,7 +253,7 @@ typedef struct tile {
     uint32_t first_block, n_blocks;        /* of the chunk */
     uint32_t row_blocks;                   /* of a whole activation row */
     uint32_t n_rows;                       /* outputs that exist, of all panels of the tile */
-    const uint8_t *ahead;                  /* weights that will be unpacked next: each tile asks for a few lines */
+    const uint8_t *ahead, *ahead_end;      /* weights that will be unpacked next: each tile asks for a few lines */
     uint32_t ahead_lines;
 } tile;
 
@@ -307,7 +307,7 @@ SIMD_INLINE void run_tile(const tile *t, const chunk *c, const uint32_t n_panels
 #endif
 
 SIMD_INLINE void prefetch_ahead(tile *t) {
-    for (uint32_t i = 0; i < t->ahead_lines; i++) {
+    for (uint32_t i = 0; i < t->ahead_lines && t->ahead < t->ahead_end; i++) {
         SIMD_PREFETCH_FAR(t->ahead);
         t->ahead += 64;
     }
@@ -370,6 +370,7 @@ SIMD_INLINE void gemm_panels(const cpu_panels *w, uint32_t first, const uint32_t
     tile t = {.row_blocks = w->n_blocks, .n_rows = w->n_rows - first * CPU_PANEL_ROWS,
               .start = out->bias == NULL ? NULL : out->bias + (size_t)first * CPU_PANEL_ROWS,
               .ahead = w->data + (first + n_panels) * w->panel_bytes,
+              .ahead_end = w->data + (first + n_panels + n_ahead) * w->panel_bytes,
               .ahead_lines = (uint32_t)((n_ahead * w->panel_bytes / 64 + n_tiles - 1) / n_tiles)};
     for (uint32_t b = 0; b < w->n_blocks; b += length) {
         t.is_first = b == 0;
