@@ -300,16 +300,22 @@ static void run_tile(const cpu_run *run, const cpu_op *op, uint32_t kv_head, uin
     } while (!tile.is_last);
 }
 
+/* Smaller tiles where there would be too few of them to share out well. */
+static uint32_t tile_tokens(const cpu_run *run) {
+    return run->n_tokens >= 8 * CPU_TILE_TOKENS ? CPU_TILE_TOKENS : CPU_TILE_TOKENS / 2;
+}
+
 static void run_tiles(const cpu_run *run, const cpu_op *op, uint32_t worker, uint32_t n_workers) {
     const uint32_t n_kv_head = op->attrs.attention.n_kv_head;
-    const uint32_t n_tiles = (run->n_tokens + CPU_TILE_TOKENS - 1) / CPU_TILE_TOKENS;
+    const uint32_t most = tile_tokens(run);
+    const uint32_t n_tiles = (run->n_tokens + most - 1) / most;
     for (uint32_t item = 0; item < n_tiles * n_kv_head; item++) {
         const uint32_t turn = item % (2 * n_workers); /* there and back: later tiles see more cells */
         if ((turn < n_workers ? turn : 2 * n_workers - 1 - turn) != worker) {
             continue;
         }
-        uint32_t first = item / n_kv_head * CPU_TILE_TOKENS;
-        const uint32_t end = first + CPU_TILE_TOKENS < run->n_tokens ? first + CPU_TILE_TOKENS : run->n_tokens;
+        uint32_t first = item / n_kv_head * most;
+        const uint32_t end = first + most < run->n_tokens ? first + most : run->n_tokens;
         while (first < end) {
             uint32_t last = first + 1;
             while (last < end && sequence_of(run, last) == sequence_of(run, first)) {

@@ -83,14 +83,13 @@ typedef struct cpu_kv {
 } cpu_kv;
 
 /* Scratch that every worker owns: bytes for a matrix product, and the sizes that its loops are cut into. */
-enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_COLS = 512, CPU_CHUNK_CELLS = 256, CPU_FEW_CELLS = 64, CPU_TILE_TOKENS = 32,
+enum { CPU_GEMM_SCRATCH = 192 * 1024, CPU_CHUNK_CELLS = 256, CPU_FEW_CELLS = 64, CPU_TILE_TOKENS = 64,
        CPU_FEW_TOKENS = 4, CPU_SCORES_BYTES = 8192 /* that attend_few uses of its scratch */ };
 
 /* Scratch bytes per worker for attention: `n_heads` query heads share a K/V head. */
 static inline uint64_t cpu_attention_scratch(uint32_t head_dim, uint32_t value_dim, uint32_t n_heads) {
     const uint64_t queries = (uint64_t)CPU_TILE_TOKENS * n_heads;
-    return 4u * ((uint64_t)CPU_CHUNK_CELLS * (head_dim + value_dim + 64u) +
-                 queries * (CPU_CHUNK_CELLS + head_dim + value_dim + 64u)) + 8192u;
+    return 4u * ((uint64_t)CPU_CHUNK_CELLS * (head_dim + value_dim + 64u) + queries * (head_dim + value_dim + 64u)) + 8192u;
 }
 
 /* Queries of the batch form of attention: they share one K/V head and one sequence. Cells come in chunks of at most

@@ -15,7 +15,7 @@ typedef struct tile_store {
     float *q;       /* [rows][q_stride] */
     float *sums;    /* [rows][v_stride] */
     float *stats;   /* [rows][2]: maximum, sum of weights */
-    float *scores;  /* [rows][CPU_CHUNK_CELLS] */
+    float *scores;  /* [SIMD_FLOAT_TOKENS][CPU_CHUNK_CELLS]: of the rows that are worked on */
     float *keys;    /* [cells / 16][head_dim][16] */
     float *values;  /* [value_dim / 16][cells][16] */
     uint32_t q_stride, v_stride, n_rows;
@@ -31,15 +31,18 @@ static tile_store lay_out(const cpu_kv *kv, const cpu_query_tile *tile, void *sc
     s.sums = s.q + (size_t)s.n_rows * s.q_stride;
     s.stats = s.sums + (size_t)s.n_rows * s.v_stride;
     s.scores = s.stats + to_lanes(2 * s.n_rows);
-    s.keys = s.scores + (size_t)s.n_rows * CPU_CHUNK_CELLS;
+    s.keys = s.scores + (size_t)SIMD_FLOAT_TOKENS * CPU_CHUNK_CELLS;
     s.values = s.keys + (size_t)CPU_CHUNK_CELLS * s.q_stride;
     return s;
 }
 
+/* Queries are scaled here, once, and not score by score. */
 static void begin_tile(const cpu_kv *kv, const cpu_query_tile *tile, const tile_store *s) {
     for (uint32_t r = 0; r < s->n_rows; r++) {
         const float *const q = tile->q + r / tile->n_heads * tile->q_stride + (size_t)(r % tile->n_heads) * kv->head_dim;
-        memcpy(s->q + (size_t)r * s->q_stride, q, kv->head_dim * sizeof *q);
+        for (uint32_t d = 0; d < kv->head_dim; d++) {
+            s->q[(size_t)r * s->q_stride + d] = q[d] * kv->scale;
+        }
         memset(s->sums + (size_t)r * s->v_stride, 0, s->v_stride * sizeof *s->sums);
         s->stats[2 * r] = minus_infinity;
         s->stats[2 * r + 1] = 0;
@@ -97,14 +100,32 @@ static void pack_chunk(const cpu_kv *kv, const cpu_cells *cells, uint32_t n_rang
     }
 }
 
-/* Scores of cells that the token does not see become minus infinity. */
-static void hide_cells(const cpu_query_tile *tile, uint32_t token, const cpu_cells *cells, uint32_t n_ranges, float *scores) {
+/* So many of the first cells that no row of [row, row + n) sees one behind them. */
+static uint32_t count_visible(const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_ranges, uint32_t row, uint32_t n) {
+    int64_t high = INT32_MIN;
+    for (uint32_t token = row / tile->n_heads; token <= (row + n - 1) / tile->n_heads; token++) {
+        high = tile->positions[token] > high ? tile->positions[token] : high;
+    }
+    uint32_t visible = 0;
+    uint32_t at = 0;
+    for (uint32_t r = 0; r < n_ranges; r++) {
+        const int64_t seen = high + 1 - cells[r].position;
+        if (seen > 0) {
+            visible = at + (seen < cells[r].n ? (uint32_t)seen : cells[r].n);
+        }
+        at += cells[r].n;
+    }
+    return visible;
+}
+
+/* Of the first n_cells scores, those of cells that the token does not see become minus infinity, and the rest of the last vector. */
+static void hide_cells(const cpu_query_tile *tile, uint32_t token, const cpu_cells *cells, uint32_t n_cells, float *scores) {
     const int64_t position = tile->positions[token];
     const int64_t low = tile->window == 0 ? 0 : position - tile->window + 1;
     uint32_t at = 0;
-    for (uint32_t r = 0; r < n_ranges; r++) {
+    for (uint32_t r = 0; at < n_cells; r++) {
         const int64_t first = cells[r].position;
-        const int64_t n = cells[r].n;
+        const int64_t n = cells[r].n < n_cells - at ? cells[r].n : n_cells - at;
         const int64_t begin = low - first < 0 ? 0 : low - first > n ? n : low - first;
         const int64_t end = position + 1 - first < begin ? begin : position + 1 - first > n ? n : position + 1 - first;
         for (int64_t i = 0; i < begin; i++) {
@@ -113,32 +134,34 @@ static void hide_cells(const cpu_query_tile *tile, uint32_t token, const cpu_cel
         for (int64_t i = end; i < n; i++) {
             scores[at + i] = minus_infinity;
         }
-        at += cells[r].n;
+        at += (uint32_t)n;
     }
     for (; at % 16 != 0; at++) {
         scores[at] = minus_infinity;
     }
 }
 
-/* Scales and caps the scores of a row, hides cells, and turns them into weights against the new maximum. */
-static void weigh_row(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_ranges, uint32_t n_cells,
-                      const tile_store *s, uint32_t row) {
-    float *const scores = s->scores + (size_t)row * CPU_CHUNK_CELLS;
+static void cap_row(float cap, uint32_t n_cells, float *scores) {
+    for (uint32_t i = 0; i < n_cells; i += 16) {
+        vf_store(scores + i, vf_mul(vf_set1(cap), tanh_lanes(vf_div(vf_load(scores + i), vf_set1(cap)))));
+    }
+}
+
+/* Caps the scores of a row, hides cells, and turns them into weights against the new maximum. */
+static void weigh_row(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_cells, const tile_store *s,
+                      uint32_t row, float *scores) {
     float *const sums = s->sums + (size_t)row * s->v_stride;
     float *const stats = s->stats + 2 * row;
     vf max = vf_set1(minus_infinity);
-    for (uint32_t i = 0; i < n_cells; i += 16) {
-        vf x = vf_mul(vf_load(scores + i), vf_set1(kv->scale));
-        if (kv->softcap > 0) {
-            x = vf_mul(vf_set1(kv->softcap), tanh_lanes(vf_div(x, vf_set1(kv->softcap))));
-        }
-        vf_store(scores + i, x);
+    if (kv->softcap > 0) {
+        cap_row(kv->softcap, n_cells, scores);
     }
-    hide_cells(tile, row / tile->n_heads, cells, n_ranges, scores);
+    hide_cells(tile, row / tile->n_heads, cells, n_cells, scores);
     for (uint32_t i = 0; i < n_cells; i += 16) {
         max = vf_max(vf_load(scores + i), max);
     }
-    const float top = vf_max_lane(max) > stats[0] ? vf_max_lane(max) : stats[0];
+    const float most = vf_max_lane(max);
+    const float top = most > stats[0] ? most : stats[0];
     if (top == minus_infinity) { /* nothing visible so far */
         memset(scores, 0, to_lanes(n_cells) * sizeof *scores);
         return;
@@ -157,32 +180,36 @@ static void weigh_row(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_ce
     stats[0] = top;
 }
 
-static void multiply(const float *panels, size_t panel_floats, uint32_t n_panels, uint32_t n_cols, const float *x, uint64_t x_stride,
-                     uint32_t n_rows, float *y, uint64_t y_stride, bool is_first) {
-    for (uint32_t p = 0; p < n_panels; p += SIMD_FLOAT_PANELS) {
-        const uint32_t n = n_panels - p < SIMD_FLOAT_PANELS ? n_panels - p : SIMD_FLOAT_PANELS;
-        const float_job job = {.panels = panels + p * panel_floats, .panel_floats = panel_floats, .n_panels = n, .n_cols = n_cols,
-                               .x = x, .x_stride = x_stride, .n_tokens = n_rows, .y = y + 16 * (size_t)p, .y_stride = y_stride,
-                               .n_rows = 16 * n, .is_first = is_first};
-        run_float_job(&job);
+/* Rows [row, row + n), one tile of the products, against the first n_cells cells of the chunk: their scores stay in the first-level
+ * cache. */
+static void attend_rows(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_cells, const tile_store *s,
+                        uint32_t row, uint32_t n) {
+    const float_job score = {.panels = s->keys, .panel_floats = (size_t)kv->head_dim * 16, .n_panels = (n_cells + 15) / 16,
+                             .n_cols = kv->head_dim, .x = s->q + (size_t)row * s->q_stride, .x_stride = s->q_stride, .n_tokens = n,
+                             .y = s->scores, .y_stride = CPU_CHUNK_CELLS, .n_rows = CPU_CHUNK_CELLS, .is_first = true};
+    const float_job add = {.panels = s->values, .panel_floats = (size_t)CPU_CHUNK_CELLS * 16, .n_panels = s->v_stride / 16,
+                           .n_cols = n_cells, .x = s->scores, .x_stride = CPU_CHUNK_CELLS, .n_tokens = n,
+                           .y = s->sums + (size_t)row * s->v_stride, .y_stride = s->v_stride, .n_rows = s->v_stride};
+    run_float_job(&score);
+    for (uint32_t r = 0; r < n; r++) {
+        weigh_row(kv, tile, cells, n_cells, s, row + r, s->scores + (size_t)r * CPU_CHUNK_CELLS);
     }
+    run_float_job(&add);
 }
 
 static void attend_tile(const cpu_kv *kv, const cpu_query_tile *tile, const cpu_cells *cells, uint32_t n_ranges, void *scratch) {
     const tile_store s = lay_out(kv, tile, scratch);
-    uint32_t n_cells = 0;
-    for (uint32_t r = 0; r < n_ranges; r++) {
-        n_cells += cells[r].n;
-    }
     if (tile->is_first) {
         begin_tile(kv, tile, &s);
     }
     pack_chunk(kv, cells, n_ranges, &s);
-    multiply(s.keys, (size_t)kv->head_dim * 16, (n_cells + 15) / 16, kv->head_dim, s.q, s.q_stride, s.n_rows, s.scores, CPU_CHUNK_CELLS, true);
-    for (uint32_t r = 0; r < s.n_rows; r++) {
-        weigh_row(kv, tile, cells, n_ranges, n_cells, &s, r);
+    for (uint32_t row = 0; row < s.n_rows; row += SIMD_FLOAT_TOKENS) {
+        const uint32_t n = s.n_rows - row < SIMD_FLOAT_TOKENS ? s.n_rows - row : SIMD_FLOAT_TOKENS;
+        const uint32_t n_cells = count_visible(tile, cells, n_ranges, row, n);
+        if (n_cells > 0) {
+            attend_rows(kv, tile, cells, n_cells, &s, row, n);
+        }
     }
-    multiply(s.values, (size_t)CPU_CHUNK_CELLS * 16, s.v_stride / 16, n_cells, s.scores, CPU_CHUNK_CELLS, s.n_rows, s.sums, s.v_stride, false);
     for (uint32_t r = 0; tile->is_last && r < s.n_rows; r++) {
         float *const y = tile->y + r / tile->n_heads * tile->y_stride + (size_t)(r % tile->n_heads) * kv->value_dim;
         const float *const sums = s.sums + (size_t)r * s.v_stride;

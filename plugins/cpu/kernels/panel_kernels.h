@@ -6,7 +6,7 @@
  */
 #include "kernels.h"
 
-enum { CHUNK_BLOCKS = SIMD_TILE_BLOCKS, FLOAT_BLOCKS = CPU_CHUNK_COLS / CPU_BLOCK, PREFETCH_FAR_BYTES = 8192, PREFETCH_NEAR_BYTES = 2048 };
+enum { CHUNK_BLOCKS = SIMD_TILE_BLOCKS, PREFETCH_FAR_BYTES = 8192, PREFETCH_NEAR_BYTES = 2048 };
 
 #define UNROLL_8(STEP) STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
 #define UNROLL_4(STEP) STEP(0) STEP(1) STEP(2) STEP(3)
@@ -93,9 +93,6 @@ typedef struct chunk {
     float min[CHUNK_BLOCKS][16];      /* added as it stands */
 } chunk;
 _Static_assert(SIMD_TILE_PANELS * sizeof(chunk) <= CPU_GEMM_SCRATCH, "chunks fit into the scratch");
-_Static_assert((int)FLOAT_BLOCKS <= (int)CHUNK_BLOCKS &&
-                   sizeof(chunk) + SIMD_FLOAT_PANELS * CPU_CHUNK_COLS * CPU_PANEL_ROWS * sizeof(float) <= CPU_GEMM_SCRATCH,
-               "a chunk and what it expands to fit into the scratch");
 
 /* Scales of one block as f32; `second` holds those of its second half, `min` is added as it stands. */
 typedef struct block_scales {
@@ -168,7 +165,7 @@ typedef struct tile {
     uint32_t first_block, n_blocks;        /* of the chunk */
     uint32_t row_blocks;                   /* of a whole activation row */
     uint32_t n_rows;                       /* outputs that exist, of all panels of the tile */
-    const uint8_t *ahead;                  /* weights that will be unpacked next: each tile asks for a few lines */
+    const uint8_t *ahead, *ahead_end;      /* weights that will be unpacked next: each tile asks for a few lines */
     uint32_t ahead_lines;
 } tile;
 
@@ -222,7 +219,7 @@ SIMD_INLINE void run_tile(const tile *t, const chunk *c, const uint32_t n_panels
 #endif
 
 SIMD_INLINE void prefetch_ahead(tile *t) {
-    for (uint32_t i = 0; i < t->ahead_lines; i++) {
+    for (uint32_t i = 0; i < t->ahead_lines && t->ahead < t->ahead_end; i++) {
         SIMD_PREFETCH_FAR(t->ahead);
         t->ahead += 64;
     }
@@ -285,6 +282,7 @@ SIMD_INLINE void gemm_panels(const cpu_panels *w, uint32_t first, const uint32_t
     tile t = {.row_blocks = w->n_blocks, .n_rows = w->n_rows - first * CPU_PANEL_ROWS,
               .start = out->bias == NULL ? NULL : out->bias + (size_t)first * CPU_PANEL_ROWS,
               .ahead = w->data + (first + n_panels) * w->panel_bytes,
+              .ahead_end = w->data + (first + n_panels + n_ahead) * w->panel_bytes,
               .ahead_lines = (uint32_t)((n_ahead * w->panel_bytes / 64 + n_tiles - 1) / n_tiles)};
     for (uint32_t b = 0; b < w->n_blocks; b += length) {
         t.is_first = b == 0;
@@ -313,6 +311,11 @@ static void panel_gemm(const cpu_panels *w, uint32_t first, uint32_t last, const
 /* --- GEMM with f32 activations ------------------------------------------------------------------------------------------ */
 
 #include "float_tile.h"
+
+enum { FLOAT_BLOCKS = FLOAT_COLS / CPU_BLOCK };
+_Static_assert((int)FLOAT_BLOCKS <= (int)CHUNK_BLOCKS &&
+                   sizeof(chunk) + (FLOAT_COPY + FLOAT_PANELS * FLOAT_COLS * CPU_PANEL_ROWS) * sizeof(float) <= CPU_GEMM_SCRATCH,
+               "a chunk and the panels that it expands to fit into the scratch");
 
 /* One block of sixteen rows as f32: [32][16]. */
 SIMD_INLINE void expand_block(const chunk *c, uint32_t i, float *to, const uint32_t scales, const uint32_t zero_shift) {
@@ -387,22 +390,23 @@ static void gemv_f32(const cpu_panels *w, uint32_t first, uint32_t last, const f
 static void panel_gemm_f32(const cpu_panels *w, uint32_t first, uint32_t last, const float *x, uint64_t x_stride, uint32_t n_tokens,
                            const cpu_out *out, void *scratch) {
     chunk *const c = scratch;
-    float *const values = (float *)(void *)(c + 1);
+    float *const copy = (float *)(void *)(c + 1);
+    float *const values = copy + FLOAT_COPY;
     if (n_tokens == 1) {
         gemv_f32(w, first, last, x, out);
         return;
     }
-    for (uint32_t p = first; p < last; p += SIMD_FLOAT_PANELS) {
-        const uint32_t n_panels = last - p < SIMD_FLOAT_PANELS ? last - p : SIMD_FLOAT_PANELS;
+    for (uint32_t p = first; p < last; p += FLOAT_PANELS) {
+        const uint32_t n_panels = last - p < FLOAT_PANELS ? last - p : FLOAT_PANELS;
         for (uint32_t b = 0; b < w->n_blocks; b += FLOAT_BLOCKS) {
             const uint32_t n = w->n_blocks - b < FLOAT_BLOCKS ? w->n_blocks - b : FLOAT_BLOCKS;
             const uint32_t columns = w->n_cols - b * CPU_BLOCK < n * CPU_BLOCK ? w->n_cols - b * CPU_BLOCK : n * CPU_BLOCK;
             for (uint32_t i = 0; i < n_panels; i++) {
                 unpack(w, w->data + (p + i) * w->panel_bytes, b, n, c);
-                expand_chunk(w->kind, c, n, values + (size_t)i * CPU_CHUNK_COLS * 16);
+                expand_chunk(w->kind, c, n, values + (size_t)i * FLOAT_COLS * 16);
             }
-            const float_job job = {.panels = values, .panel_floats = CPU_CHUNK_COLS * 16, .n_panels = n_panels, .n_cols = columns,
-                                   .x = x + (size_t)b * CPU_BLOCK, .x_stride = x_stride, .n_tokens = n_tokens,
+            const float_job job = {.panels = values, .panel_floats = FLOAT_COLS * 16, .n_panels = n_panels, .n_cols = columns,
+                                   .x = x + (size_t)b * CPU_BLOCK, .x_stride = x_stride, .x_copy = copy, .n_tokens = n_tokens,
                                    .y = out->y + (size_t)p * CPU_PANEL_ROWS, .y_stride = out->stride,
                                    .n_rows = w->n_rows - p * CPU_PANEL_ROWS, .is_first = b == 0,
                                    .start = out->bias == NULL ? NULL : out->bias + (size_t)p * CPU_PANEL_ROWS};

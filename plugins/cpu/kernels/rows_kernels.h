@@ -108,6 +108,7 @@ SIMD_INLINE void pack_format(const uint8_t *row, uint64_t row_bytes, uint32_t n_
         vf rows[16];
         for (uint32_t r = 0; r < 16; r++) {
             const uint8_t *const at = row + r * row_bytes;
+            SIMD_PREFETCH_FAR(at + (size_t)(k + i + FLOAT_COLS) * (format == QN_FORMAT_F32 ? 4 : 2)); /* the next columns */
             rows[r] = r >= n_rows ? vf_set1(0) : left == 16 ? load_elements(at, k + i, format) : load_elements_part(at, k + i, left, format);
         }
         vf_transpose(rows);
@@ -137,19 +138,22 @@ static void pack_rows(const cpu_rows *w, uint32_t first_row, uint32_t k, uint32_
     }
 }
 
+_Static_assert((FLOAT_COLS + FLOAT_COPY + FLOAT_PANELS * FLOAT_COLS * 16) * sizeof(float) <= CPU_GEMM_SCRATCH, "all of it fits");
+
 static void rows_gemm(const cpu_rows *w, uint32_t first, uint32_t last, const float *x, uint64_t x_stride, uint32_t n_tokens,
                       const cpu_out *out, cpu_decode_fn *decode, void *scratch) {
     float *const line = scratch;
-    float *const panels = line + CPU_CHUNK_COLS;
-    for (uint32_t p = first; p < last; p += SIMD_FLOAT_PANELS) {
-        const uint32_t n_panels = last - p < SIMD_FLOAT_PANELS ? last - p : SIMD_FLOAT_PANELS;
-        for (uint32_t k = 0; k < w->n_cols; k += CPU_CHUNK_COLS) {
-            const uint32_t n = w->n_cols - k < CPU_CHUNK_COLS ? w->n_cols - k : CPU_CHUNK_COLS;
+    float *const copy = line + FLOAT_COLS;
+    float *const panels = copy + FLOAT_COPY;
+    for (uint32_t p = first; p < last; p += FLOAT_PANELS) {
+        const uint32_t n_panels = last - p < FLOAT_PANELS ? last - p : FLOAT_PANELS;
+        for (uint32_t k = 0; k < w->n_cols; k += FLOAT_COLS) {
+            const uint32_t n = w->n_cols - k < FLOAT_COLS ? w->n_cols - k : FLOAT_COLS;
             for (uint32_t i = 0; i < n_panels; i++) {
-                pack_rows(w, (p + i) * 16, k, n, panels + (size_t)i * CPU_CHUNK_COLS * 16, decode, line);
+                pack_rows(w, (p + i) * 16, k, n, panels + (size_t)i * FLOAT_COLS * 16, decode, line);
             }
-            const float_job job = {.panels = panels, .panel_floats = CPU_CHUNK_COLS * 16, .n_panels = n_panels, .n_cols = n,
-                                   .x = x + k, .x_stride = x_stride, .n_tokens = n_tokens, .y = out->y + (size_t)p * 16,
+            const float_job job = {.panels = panels, .panel_floats = FLOAT_COLS * 16, .n_panels = n_panels, .n_cols = n,
+                                   .x = x + k, .x_stride = x_stride, .x_copy = copy, .n_tokens = n_tokens, .y = out->y + (size_t)p * 16,
                                    .y_stride = out->stride, .n_rows = w->n_rows - p * 16, .is_first = k == 0,
                                    .start = out->bias == NULL ? NULL : out->bias + (size_t)p * 16};
             run_float_job(&job);
