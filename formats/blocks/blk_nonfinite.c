@@ -32,10 +32,6 @@ static const scale_place *find_place(blk_type type) {
     return NULL;
 }
 
-static bool is_bad_half(const uint8_t *at) {
-    return (load_u16(at) & F16_EXPONENT) == F16_EXPONENT;
-}
-
 static bool is_bad_f32(const uint8_t *at) {
     return (load_u32(at) & F32_EXPONENT) == F32_EXPONENT;
 }
@@ -60,23 +56,45 @@ static uint64_t find_in_odd_blocks(blk_type type, const uint8_t *blocks, uint64_
     return n_blocks;
 }
 
+/* Runs are first judged as a whole, without a branch a block or an element. */
+#define RUN 512
+
+/* n_halves is a constant where it is called. */
+static inline bool run_has_bad_scale(const uint8_t *scales, uint64_t n_blocks, uint32_t block_bytes, unsigned n_halves) {
+    unsigned bad = 0;
+    for (uint64_t b = 0; b < n_blocks; b++, scales += block_bytes) {
+        for (unsigned i = 0; i < n_halves; i++) {
+            bad |= (load_u16(scales + 2 * i) & F16_EXPONENT) == F16_EXPONENT;
+        }
+    }
+    return bad != 0;
+}
+
+static bool has_bad_scale(const scale_place *place, const uint8_t *blocks, uint64_t n_blocks, uint32_t block_bytes) {
+    switch (place->n_halves) {
+    case 1: return run_has_bad_scale(blocks + place->at, n_blocks, block_bytes, 1);
+    case 2: return run_has_bad_scale(blocks + place->at, n_blocks, block_bytes, 2);
+    default: return run_has_bad_scale(blocks + place->at, n_blocks, block_bytes, place->n_halves);
+    }
+}
+
 static uint64_t find_in_half_scales(const scale_place *place, const uint8_t *blocks, uint64_t n_blocks,
                                     uint32_t block_bytes) {
-    for (uint64_t b = 0; b < n_blocks; b++) {
-        const uint8_t *scales = blocks + b * block_bytes + place->at;
-        bool is_bad = false;
-        for (unsigned i = 0; i < place->n_halves; i++) {
-            is_bad |= is_bad_half(scales + 2 * i);
+    for (uint64_t begin = 0; begin < n_blocks; begin += RUN) {
+        const uint64_t length = n_blocks - begin < RUN ? n_blocks - begin : RUN;
+        if (!has_bad_scale(place, blocks + begin * block_bytes, length, block_bytes)) {
+            continue;
         }
-        if (is_bad) {
-            return b;
+        for (uint64_t b = begin; b < begin + length; b++) {
+            if (has_bad_scale(place, blocks + b * block_bytes, 1, block_bytes)) {
+                return b;
+            }
         }
     }
     return n_blocks;
 }
 
-/* Plain types: a run is first judged as a whole, without a branch an element, so that the compiler can use vectors. */
-#define RUN 512
+/* Plain types, so that the compiler can use vectors. */
 
 static bool run_has_bad_16(const uint8_t *at, uint64_t n, uint16_t exponent) {
     uint16_t bad = 0; /* as wide as the elements, so that they need no widening */

@@ -11,6 +11,8 @@
  *   shift_left, _right    of 16-bit lanes; choose(mask, a, b): bits of a where the mask has 1, else of b
  *   put, put_low_halves, put_high_halves (of each word), put_bytes (byte j of each word to at + 16 j)
  */
+#ifndef BLK_PACK_SIMD_H
+#define BLK_PACK_SIMD_H
 #include "blk_impl.h"
 #include "blk_pack.h"
 
@@ -260,3 +262,5 @@ bool PACK_PANEL(const blk_panels *p, uint8_t *panel, const uint8_t *rows, uint64
     default: return false;
     }
 }
+
+#endif

@@ -14,11 +14,14 @@
 #include "base/mapped_file.h"
 
 #define MAX_ALIGN 4096u
-#define LEAST_HUGE (UINT64_C(4) << 20)
+#define LEAST_REGION (UINT64_C(256) << 10) /* smaller weights come from the heap */
+#define LEAST_HUGE (UINT64_C(4) << 20)     /* smaller states gain nothing from large pages */
+#define LEAST_SHARED (UINT64_C(4) << 20)   /* fewer bytes are forgotten by one thread */
 
 /* Stands directly before each block that mem_alloc gives. */
 typedef struct block_header {
     void *base;
+    struct weight_region *region; /* of weight_memory; null: base is the heap's */
     uint64_t bytes;
     uint32_t kind;
 } block_header;
@@ -40,8 +43,7 @@ static void QN_CALL log_text(void *ctx, uint32_t level, const char *text) {
     log_line(level, "%s", text);
 }
 
-/* Packed weights are written once from end to end: in pages of 2 MiB that takes a few hundred faults instead of some 100,000. Each token
- * reads all states that it sees in long runs: with small pages finding their addresses takes as long as reading them. */
+/* Each token reads all states that it sees in long runs: with small pages finding their addresses takes as long as reading them. */
 static void ask_for_huge_pages(char *base, uint64_t bytes) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = ((uintptr_t)base + page - 1) / page * page, end = ((uintptr_t)base + bytes) / page * page;
@@ -56,17 +58,21 @@ static void *QN_CALL alloc_memory(void *ctx, uint32_t kind, uint64_t bytes, uint
     if (wanted > MAX_ALIGN || (wanted & (wanted - 1)) != 0 || bytes > (UINT64_MAX >> 2)) {
         return NULL;
     }
-    char *base = calloc(1, (size_t)(bytes + wanted + sizeof(block_header)));
-    if (base == NULL) {
+    block_header header = {.bytes = bytes, .kind = kind};
+    const uint64_t whole = bytes + wanted + sizeof header;
+    /* A sanitizer looks after the ends of heap blocks only. */
+    header.base = kind == QN_MEM_WEIGHTS && bytes >= LEAST_REGION && QN_NOTE_SANITIZER == QN_SANITIZER_NONE
+                      ? weight_memory_take(&services->weights, whole, &header.region)
+                      : calloc(1, (size_t)whole);
+    if (header.base == NULL) {
         return NULL;
     }
-    if (kind == QN_MEM_WEIGHTS || kind == QN_MEM_STATE) {
-        ask_for_huge_pages(base, bytes);
+    if (kind == QN_MEM_STATE) {
+        ask_for_huge_pages(header.base, bytes);
     }
     atomic_fetch_add(&services->n_allocations, 1);
-    char *data = base + sizeof(block_header);
+    char *data = (char *)header.base + sizeof header;
     data += (wanted - (uintptr_t)data % wanted) % wanted;
-    const block_header header = {base, bytes, kind};
     memcpy(data - sizeof header, &header, sizeof header);
     count_bytes(services, kind, (long long)bytes);
     return data;
@@ -79,7 +85,11 @@ static void QN_CALL free_memory(void *ctx, void *memory) {
     block_header header;
     memcpy(&header, (char *)memory - sizeof header, sizeof header);
     count_bytes(find_services(ctx), header.kind, -(long long)header.bytes);
-    free(header.base);
+    if (header.region != NULL) {
+        weight_memory_give(&find_services(ctx)->weights, header.region);
+    } else {
+        free(header.base);
+    }
 }
 
 static void QN_CALL note_memory(void *ctx, uint32_t kind, int64_t bytes) {
@@ -102,9 +112,25 @@ static void QN_CALL reset_team(void *ctx) {
     team_reset(find_services(ctx)->workers);
 }
 
+typedef struct forget_job {
+    const uint8_t *data;
+    uint64_t bytes;
+} forget_job;
+
+/* Parts that meet inside a page leave that page, which costs nothing worth a thought. */
+static void forget_share(void *arg, uint32_t worker, uint32_t n_workers) {
+    const forget_job *job = arg;
+    const uint64_t begin = job->bytes / n_workers * worker;
+    mapped_file_forget(job->data + begin, worker + 1 == n_workers ? job->bytes - begin : job->bytes / n_workers);
+}
+
 static void QN_CALL forget_weight(void *ctx, const void *data, uint64_t bytes) {
-    (void)ctx;
-    mapped_file_forget(data, bytes);
+    forget_job job = {data, bytes};
+    if (bytes < LEAST_SHARED) {
+        forget_share(&job, 0, 1);
+    } else {
+        team_run(find_services(ctx)->workers, forget_share, &job);
+    }
 }
 
 static uint64_t QN_CALL read_clock(void *ctx) {
@@ -141,6 +167,7 @@ void host_services_init(host_services *services, const qn_machine *machine, team
     services->machine = *machine;
     services->machine.n_workers = team_size(workers);
     services->workers = workers;
+    weight_memory_init(&services->weights);
     services->context.services = services;
     blob_store_open(&services->blobs, NULL, BLOB_STORE_BYTES);
     services->table = (qn_host){.size = sizeof services->table,

@@ -12,6 +12,7 @@
 #include <quoin/abi.h>
 
 #include "backends/blob_store.h"
+#include "backends/weight_memory.h"
 #include "base/error.h"
 #include "base/team.h"
 
@@ -24,6 +25,7 @@ typedef struct host_services {
     host_context context;
     qn_host table;                    /* without a blob store: that one is a plugin's own, see plugin_host.h */
     blob_store blobs;
+    weight_memory weights;            /* what mem_alloc gives of QN_MEM_WEIGHTS */
     team *workers;
     qn_machine machine;
     atomic_llong used[QN_MEM_KINDS];  /* bytes taken through mem_alloc and told by mem_note */

@@ -6,7 +6,8 @@
  *     convert_parity    compares a container with its source, tensor by tensor
  *     convert_facts     says what the container alone does not hold, and whether it could run alone
  *
- * Threading: one thread at a time per object.
+ * Threading: one thread at a time per object; writing and digests run on threads of their own, joined before return, so
+ *            `digest` of convert_weights may run beside the source's other functions.
  * Memory:    gguf_source borrows the gguf_file; convert_gguf allocates and frees its own work memory.
  * Errors:    fmt_status and a diagnosis; after an error nothing is left on disk.
  */
@@ -113,7 +114,7 @@ typedef struct convert_request {
     bool is_forced;  /* replace an existing file */
     bool is_checked; /* read the container back: every rule, every checksum, and parity with the source */
     fmt_note_fn *note; /* may be null; tensors that had to keep their type, and what the check notes */
-    p64_progress_fn *progress; /* may be null; called in up to five rounds: deciding, writing, checking, two digests */
+    p64_progress_fn *progress; /* may be null; called in up to five rounds: deciding, writing, checking, what is left of two digests */
     convert_choose_fn *choose; /* may be null: options hold as they are */
     void *ctx;                 /* for note, progress and choose */
 } convert_request;

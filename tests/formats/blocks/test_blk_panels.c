@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "blocks/blk_pack.h"
+
 /* A matrix of random bits in both arrangements. */
 typedef struct matrix {
     blk_panels p;
@@ -83,6 +85,28 @@ static void the_way_back_gives_the_same_bytes(void **state) {
             blk_panels_unpack(&m.p, 0, m.p.n_panels, back);
             assert_memory_equal(back, m.standard, (size_t)m.bytes);
             free(back);
+            free_matrix(&m);
+        }
+    }
+}
+
+static void every_path_packs_the_same_bytes(void **state) {
+    (void)state;
+    for (uint32_t kind = 0; kind < BLK_N_PANEL_TYPES; kind++) {
+        for (uint32_t i = 0; i < 9; i++) {
+            matrix m = make(kind, row_counts[i / 3], columns_of(kind, i % 3));
+            const uint64_t bytes = m.p.n_panels * m.p.panel_bytes;
+            uint8_t *first = malloc((size_t)bytes), *other = malloc((size_t)bytes);
+            blk_pack_by(&blk_pack_paths[0], &m.p, first, 0, m.p.n_panels, m.standard, 0);
+            for (const blk_pack_path *path = blk_pack_paths; path->name != NULL; path++) {
+                memset(other, 0xEE, (size_t)bytes);
+                if (path->is_usable()) {
+                    blk_pack_by(path, &m.p, other, 0, m.p.n_panels, m.standard, 0);
+                    assert_memory_equal(first, other, (size_t)bytes);
+                }
+            }
+            free(first);
+            free(other);
             free_matrix(&m);
         }
     }
@@ -212,6 +236,7 @@ static void dtypes_of_panels_are_told_from_others(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_way_back_gives_the_same_bytes),
+        cmocka_unit_test(every_path_packs_the_same_bytes),
         cmocka_unit_test(panels_are_made_one_by_one_as_all_at_once),
         cmocka_unit_test(rows_of_a_fused_tensor_begin_at_any_row),
         cmocka_unit_test(rows_decode_as_their_standard_blocks_do),
