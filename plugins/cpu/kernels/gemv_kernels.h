@@ -1,4 +1,4 @@
-/* gemv_kernels.h — one row of quantised activations against weights in panels. Part of panel_kernels.h: what unpacks a block stands there.
+/* gemv_kernels.h — one row of quantised activations against weights in panels. Part of panel_kernels.h, where a block is unpacked.
  *
  * Every byte of the weights is used once, so all depends on how many cache lines are under way at a time. A few panels are read side by
  * side, which are as many streams for the processor's own prefetching, and each block asks for the lines of one that comes later: into
