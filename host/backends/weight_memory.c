@@ -26,9 +26,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-static weight_region *open_region(uint64_t least) {
-    const uint64_t wanted = round_up(least + ALIGN, HUGE_PAGE);
-    const uint64_t bytes = wanted > REGION_BYTES ? wanted : REGION_BYTES;
+static weight_region *map_region(uint64_t bytes) {
     void *map = mmap(NULL, (size_t)(bytes + HUGE_PAGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         return NULL;
@@ -37,6 +35,13 @@ static weight_region *open_region(uint64_t least) {
     (void)madvise(region, (size_t)bytes, MADV_HUGEPAGE); /* refused where there are none: small pages then */
     *region = (weight_region){.map = map, .map_bytes = bytes + HUGE_PAGE, .bytes = bytes, .used = ALIGN};
     return region;
+}
+
+/* Room for more than the one block, unless addresses are scarce. */
+static weight_region *open_region(uint64_t least) {
+    const uint64_t wanted = round_up(least + ALIGN, HUGE_PAGE);
+    weight_region *region = wanted < REGION_BYTES ? map_region(REGION_BYTES) : NULL;
+    return region != NULL ? region : map_region(wanted);
 }
 
 void *weight_memory_take(weight_memory *memory, uint64_t bytes, weight_region **out_region) {

@@ -16,6 +16,7 @@
     --text FILE --window N --windows N    of the mode perplexity (default window: 512; all windows)
     --wait SECONDS        before each run, wait up to so long for a second in which others used under a tenth of a processor (default: 0)
     --json FILE           all single results                 --report FILE  the table, besides standard output
+    --brief               the table has the fastest of the others only, with its name
 
 Without MODEL and --random the two models of the full tests are measured. MODEL.gguf=OURS.p64: quoin runs this container, made of the GGUF.
 
@@ -176,15 +177,22 @@ def form(value, unit):
     return f'{value:.4f}' if unit == '' else f'{value:.2f}' if unit == 's' else f'{value:.1f}'
 
 
+def group_rows(rows):
+    """Rows of one model, work and number of threads together, in the order of the first of each."""
+    groups = {}
+    for row in rows:
+        groups.setdefault((row['model'], row['work'], row['threads']), []).append(row)
+    return list(groups.values())
+
+
 def make_table(rows):
     """One line for each model, work and number of threads, with all engines side by side."""
     names = list(dict.fromkeys(row['engine'] for row in rows))
     head = ['model', 'work', 'threads', 'quoin', 'of ceiling'] + [cell for name in names for cell in (name, 'ratio', 'range')]
     lines = ['| ' + ' | '.join(head) + ' |', '|---|---|---:|---:|---:' + '|---:|---:|---' * len(names) + '|']
-    groups = {}
-    for row in rows:
-        groups.setdefault((row['model'], row['work'], row['threads']), {})[row['engine']] = row
-    for (model, work, threads), cells in groups.items():
+    for group in group_rows(rows):
+        cells = {row['engine']: row for row in group}
+        model, work, threads = (group[0][key] for key in ('model', 'work', 'threads'))
         unit = next(iter(cells.values()))['unit']
         ours = next(iter(cells.values()))
         line = [model, f'{work}, {unit}' if unit else work, str(threads), form(ours['ours'], unit), f'{ours["share"]:.2f}' if ours['share'] else '']
@@ -196,10 +204,24 @@ def make_table(rows):
     return lines
 
 
+def make_brief_table(rows):
+    """One line for each model, work and number of threads, with the engine that is hardest to beat."""
+    lines = ['| model | work | threads | quoin | of ceiling | fastest other | its name | ratio | range |', '|---|---|---:|---:|---:|---:|---|---:|---|']
+    for group in group_rows(rows):
+        unit = group[0]['unit']
+        least_is_best = unit in ('s', 'MiB', '')
+        row = (max if least_is_best else min)(group, key=lambda one: one['ratio'])
+        lines.append('| ' + ' | '.join([
+            row['model'], f'{row["work"]}, {unit}' if unit else row['work'], str(row['threads']), form(row['ours'], unit),
+            f'{row["share"]:.2f}' if row['share'] else '', form(row['theirs'], unit), row['engine'], f'{row["ratio"]:.2f}',
+            f'{row["least"]:.2f}–{row["most"]:.2f}']) + ' |')
+    return lines
+
+
 def make_report(rows, versions, commands, slowest, others, notes, options):
     now = datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC')
     lines = [f'{now}; {read_cpu()}; {"; ".join(versions)}; medians of {options.rounds} rounds. Ratio: quoin divided by the other; '
-             'for load and memory less is better.', '', *make_table(rows)]
+             'for load and memory less is better.', '', *(make_brief_table if options.brief else make_table)(rows)]
     if others > BUSY:
         lines += ['', f'Others used {others:.2f} processors meanwhile (median): these numbers say little.']
     lines += [''] * bool(notes) + [f'- Not measured: {note}' for note in notes]
@@ -265,6 +287,7 @@ def parse(words=None):
         parser.add_argument('--' + name, type=int, default=default)
     for name, default in (('threads', [1, 2]), ('prefill', [512]), ('depth', [2048])):
         parser.add_argument('--' + name, type=numbers, default=default)
+    parser.add_argument('--brief', action='store_true')
     parser.add_argument('--modes', type=lambda text: text.split(','), default=['decode', 'prefill'])
     options = parser.parse_args(words)
     unknown = [mode for mode in options.modes if mode not in MODES]

@@ -191,6 +191,16 @@ def the_table_has_all_engines_side_by_side_and_what_was_run(t):
 
 
 @test
+def a_brief_table_names_the_engine_that_is_hardest_to_beat(t):
+    quoin = write_program(t.path('quoin'), QUOIN % sys.executable)
+    llama, fork = write_engine(t.path('llama-bench'), True), write_engine(t.path('fork-bench'), False)
+    done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', f'llama={llama}', '--engine', f'fork={fork}',
+                      '--modes', 'depth', '--threads', '1', '--rounds', '1', '--brief')
+    t.equal(done.returncode, 0, done.stderr)
+    t.has(done.stdout.encode(), '| a.gguf | decode 64 at depth 2048, tok/s | 1 | 20.0 | 0.90 | 16.0 | fork | 1.25 | 1.25–1.25 |')
+
+
+@test
 def what_an_engine_cannot_do_is_said_and_the_rest_is_measured(t):
     quoin, llama = write_program(t.path('quoin'), QUOIN % sys.executable), write_engine(t.path('llama-bench'), True)
     done = run_script(source('tests/bench/peers/compare.py'), 'a.gguf', '--quoin', quoin, '--engine', llama, '--modes', 'decode,perplexity',
