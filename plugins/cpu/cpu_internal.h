@@ -216,6 +216,8 @@ qn_status cpu_seal(qn_prog *prog, qn_error *err);
 /* --- cpu_session.c ---------------------------------------------------------------------------------------------------- */
 
 uint64_t cpu_state_bytes(const qn_prog *prog, uint32_t buffer);
+/* What a session takes for it; 0 for a buffer that is no state. */
+uint64_t cpu_state_room(const qn_prog *prog, uint32_t buffer);
 /* Scratch, arenas and lists of one session. */
 uint64_t cpu_session_bytes(const qn_prog *prog);
 qn_status cpu_session_new(qn_prog *prog, qn_session **out, qn_error *err);

@@ -308,9 +308,8 @@ qn_status cpu_plan_memory(qn_device *device, const qn_program *program, const qn
             const uint64_t packed = cpu_weight_bytes(prog, i);
             plan.host_bytes[QN_MEM_WEIGHTS] += packed;
             plan.borrowed_bytes += packed == 0 ? cpu_weight_borrowed(prog, i) : 0;
-        } else if (info->role == QN_ROLE_STATE) {
-            plan.host_bytes[QN_MEM_STATE] += cpu_state_bytes(prog, i);
         }
+        plan.host_bytes[QN_MEM_STATE] += cpu_state_room(prog, i);
     }
     plan.host_bytes[QN_MEM_SCRATCH] = cpu_session_bytes(prog);
     plan.host_bytes[QN_MEM_OTHER] = prog->program->total_bytes + prog->n_ops * (sizeof(cpu_op) + 4 * sizeof(cpu_stage)) +

@@ -47,7 +47,7 @@ void cpu_session_scratch(const qn_session *session, cpu_piece pieces[CPU_SCRATCH
 /* Large states lie in one block: the host can give it larger pages, which it could not give to each of them. */
 enum { LARGE_STATES = 4u << 20 };
 
-static uint64_t state_room(const qn_prog *prog, uint32_t buffer) {
+uint64_t cpu_state_room(const qn_prog *prog, uint32_t buffer) {
     return qn_program_buffer(prog->program, buffer)->role == QN_ROLE_STATE ? cpu_align(cpu_state_bytes(prog, buffer) + 64, 4096) : 0;
 }
 
@@ -55,7 +55,7 @@ static bool fill_states(qn_session *session) {
     const qn_prog *const prog = session->prog;
     uint64_t total = 0;
     for (uint32_t i = 0; i < prog->n_buffers; i++) {
-        total += state_room(prog, i);
+        total += cpu_state_room(prog, i);
     }
     if (total >= LARGE_STATES) {
         session->state_block = prog->host->mem_alloc(prog->host->ctx, QN_MEM_STATE, total, 4096);
@@ -65,7 +65,7 @@ static bool fill_states(qn_session *session) {
     }
     uint64_t at = 0;
     for (uint32_t i = 0; i < prog->n_buffers; i++) {
-        const uint64_t room = state_room(prog, i);
+        const uint64_t room = cpu_state_room(prog, i);
         if (room > 0) {
             session->states[i] = session->state_block != NULL ? session->state_block + at
                                                               : prog->host->mem_alloc(prog->host->ctx, QN_MEM_STATE, room, 4096);

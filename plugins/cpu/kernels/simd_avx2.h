@@ -127,8 +127,9 @@ SIMD_INLINE vf vf_from_i8(const uint8_t *p) {
 }
 SIMD_INLINE vf vf_from_vi(vi x) { return vf_of(_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)); }
 SIMD_INLINE int32_t vf_to_i8(int8_t *p, vf x) {
-    const __m256i a = _mm256_cvtps_epi32(x.a);
-    const __m256i b = _mm256_cvtps_epi32(x.b);
+    const __m256i least = _mm256_set1_epi32(-127); /* a NaN is the least integer, which does not add up */
+    const __m256i a = _mm256_max_epi32(_mm256_cvtps_epi32(x.a), least);
+    const __m256i b = _mm256_max_epi32(_mm256_cvtps_epi32(x.b), least);
     const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
     _mm_storeu_si128((__m128i *)(void *)p, _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
     const __m256i eight = _mm256_add_epi32(a, b);

@@ -74,7 +74,7 @@ SIMD_INLINE vf vf_from_u8(const uint8_t *p) { return _mm512_cvtepi32_ps(_mm512_c
 SIMD_INLINE vf vf_from_i8(const uint8_t *p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p))); }
 SIMD_INLINE vf vf_from_vi(vi a) { return _mm512_cvtepi32_ps(a); }
 SIMD_INLINE int32_t vf_to_i8(int8_t *p, vf a) {
-    const __m512i whole = _mm512_cvtps_epi32(a);
+    const __m512i whole = _mm512_max_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(-127)); /* a NaN is the least integer, which does not add up */
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtsepi32_epi8(whole));
     return _mm512_reduce_add_epi32(whole);
 }

@@ -30,9 +30,12 @@ for name in crc32c crc32c_cpu crc32c_table diag fnv utf8; do
 done
 compile crc32c_armv8.o "$source/formats/common/crc32c_armv8.c" -march=armv8-a+crc
 objects="$objects $work/crc32c_armv8.o"
+compile cpu_x86.o "$source/formats/common/cpu_x86.c"
+objects="$objects $work/cpu_x86.o"
 for input in "$source"/formats/blocks/*.c "$source"/formats/ntriples/*.c "$source/tests/support/corpus.c" \
              "$source/tests/formats/blocks/golden.c" "$source/tests/formats/ntriples/nt_fixture.c"; do
     name=$(basename "$input" .c)
+    case $name in *_avx2 | *_avx512) continue ;; esac
     compile "$name.o" "$input"
     objects="$objects $work/$name.o"
 done

@@ -122,8 +122,8 @@ static void a_prompt_that_fills_the_context_gets_one_token(void **state) {
 static void a_deadline_is_seen_between_tokens(void **state) {
     scripted *f = *state;
     heard h = {0};
-    f->milliseconds = 15;
-    const generate_result r = run(f, 3, (generate_options){.max_tokens = 100, .deadline_ms = 50}, &h);
+    f->milliseconds = 60;
+    const generate_result r = run(f, 3, (generate_options){.max_tokens = 100, .deadline_ms = 400}, &h);
     assert_int_equal(r.reason, STOP_DEADLINE);
     assert_true(r.n_generated >= 1 && r.n_generated < CONTEXT - 3);
 }
