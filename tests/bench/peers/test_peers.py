@@ -256,15 +256,16 @@ def the_table_of_quality_says_how_far_classes_are_apart(t):
 
 
 @test
-def a_difference_counts_when_it_is_sure(t):
+def a_difference_has_the_standard_error_of_its_windows(t):
     windows = quality.read_windows('window 1 of 2: perplexity so far 10.0000\nwindow 2 of 2: perplexity so far 20.0000\n')
     t.true(abs(windows[0] - math.log(10)) < 1e-9 and abs(windows[1] - math.log(40)) < 1e-9, windows)
     base = quality.Score(10.0, 0.5, [2.0, 3.0, 2.5, 2.2])
     steady = quality.Difference(quality.Score(10.05, 0.5, [2.005, 3.005, 2.505, 2.206]), base, 'it')
     noisy = quality.Difference(quality.Score(10.05, 0.5, [2.105, 2.905, 2.605, 2.106]), base, 'it')
-    t.equal((steady.is_beyond(0.002), noisy.is_beyond(0.002)), (True, False))
+    t.true(0 < steady.error < 0.001 < 0.05 < noisy.error, (steady.error, noisy.error))
+    t.true(abs(noisy.off - 0.005) < 1e-9, 'noise does not change the difference')
     t.has(str(steady).encode(), '+0.500% ± 0.0')
-    t.true(quality.Difference(quality.Score(10.05, 0.5), base, 'it').is_beyond(0.002), 'without windows it stands as it is')
+    t.equal(str(quality.Difference(quality.Score(10.05, 0.5), base, 'it')), '+0.500% of it', 'without windows it stands as it is')
 
 
 @test
